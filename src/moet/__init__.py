@@ -1,0 +1,37 @@
+"""MoET: mixtures of expert trees that people can read, solvers can prove and microcontrollers can run.
+
+The public names are loaded on first use, so that ``import moet`` and ``moet --help`` stay fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from moet.model.classifier import MoETClassifier
+    from moet.model.file import load, save
+    from moet.model.mixture import Mixture
+    from moet.model.tree import Tree
+
+__version__ = "0.1.0"
+
+__all__ = ["Mixture", "MoETClassifier", "Tree", "__version__", "load", "save"]
+
+_HOME = {
+    "MoETClassifier": "moet.model.classifier",
+    "Mixture": "moet.model.mixture",
+    "Tree": "moet.model.tree",
+    "load": "moet.model.file",
+    "save": "moet.model.file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,21 @@
+"""Every error this package raises on purpose.
+
+All of them derive from :class:`MoetError`, so ``except MoetError`` catches exactly the failures that have a message for
+the user; anything else is a bug.
+"""
+
+
+class MoetError(Exception):
+    """Base class of all errors raised by this package."""
+
+
+class ModelError(MoetError, ValueError):
+    """A tree or mixture that contradicts itself (wrong lengths, cyclic children, non-finite numbers, ...)."""
+
+
+class InputError(MoetError, ValueError):
+    """Data that a model cannot be asked about or fitted on."""
+
+
+class ModelFileError(MoetError, ValueError):
+    """A model file that cannot be read: missing, truncated, foreign, or not what it claims to be."""

@@ -1,0 +1,50 @@
+"""scikit-learn trees as mixtures, exact for every float64 input."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from moet.errors import ModelError
+from moet.model.mixture import Mixture
+from moet.model.tree import LEAF, Tree
+
+
+def mixture_of_tree(tree: DecisionTreeClassifier) -> Mixture:
+    """Build the one-expert mixture that answers as ``tree`` does (see ``Mixture.from_sklearn``)."""
+    if not isinstance(tree, DecisionTreeClassifier):
+        raise ModelError(f"expected a fitted DecisionTreeClassifier, got {type(tree).__name__}")
+    check_is_fitted(tree)
+    if tree.n_outputs_ != 1:
+        raise ModelError(f"the tree has {tree.n_outputs_} outputs; a mixture has one")
+    fitted = tree.tree_
+    is_leaf = fitted.children_left == -1
+    value = fitted.value[:, 0, :]
+    expert = Tree(
+        feature=np.where(is_leaf, LEAF, fitted.feature),
+        threshold=float64_thresholds(fitted.threshold),
+        left=fitted.children_left,
+        right=fitted.children_right,
+        value=value / value.sum(axis=1, keepdims=True),
+    )
+    names = getattr(tree, "feature_names_in_", None)
+    return Mixture(
+        gate_weights=np.zeros((1, tree.n_features_in_)),
+        gate_bias=np.zeros(1),
+        trees=[expert],
+        classes=tree.classes_,
+        feature_names=None if names is None else [str(name) for name in names],
+    )
+
+
+def float64_thresholds(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Largest float64 numbers x for which ``float32(x) <= threshold``."""
+    below = threshold.astype(np.float32)
+    below = np.where(below > threshold, np.nextafter(below, np.float32(-np.inf)), below)
+    above = np.nextafter(below, np.float32(np.inf))
+    middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
+    # float32 rounds the middle to the neighbour with an even last digit
+    even = below.view(np.int32) % 2 == 0
+    return np.where(even, middle, np.nextafter(middle, -np.inf))

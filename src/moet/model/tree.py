@@ -1,0 +1,160 @@
+"""One decision tree as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import ModelError
+
+LEAF = -1
+"""Marks "no feature" and "no child" in the arrays of a leaf."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A binary decision tree: go left iff ``x[feature] <= threshold``.
+
+    Node 0 is the root and every child comes after its parent, which rules out cycles by construction.
+
+    Parameters
+    ----------
+    feature : array of int, shape (n_nodes,)
+        Index of the tested feature; ``-1`` at a leaf.
+    threshold : array of float, shape (n_nodes,)
+        Raw units; ignored (stored as 0) at a leaf.
+    left, right : array of int, shape (n_nodes,)
+        Children; ``-1`` at a leaf.
+    value : array of float, shape (n_nodes, n_classes)
+        Class probabilities (the paper's p̂_l) of the training rows that reach the node. Only those of the leaves
+        take part in a prediction.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name in ("feature", "left", "right"):
+            object.__setattr__(self, name, _frozen_ints(getattr(self, name), name))
+        leaf = self.feature == LEAF
+        threshold = _frozen_floats(self.threshold, "threshold", 1)
+        if threshold.shape == leaf.shape:
+            threshold = _read_only(np.where(leaf, 0.0, threshold))
+        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "value", _frozen_floats(self.value, "value", 2))
+        _check_shapes(self)
+        _check_structure(self)
+        _check_probabilities(self.value)
+
+    @classmethod
+    def leaf(cls, probabilities: Sequence[float] | NDArray[np.float64]) -> Tree:
+        """Build a tree of depth 0 that always answers ``probabilities``."""
+        minus_one = np.array([LEAF])
+        return cls(minus_one, np.zeros(1), minus_one, minus_one, np.atleast_2d(np.asarray(probabilities, float)))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, inner ones and leaves."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.feature == LEAF))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of columns of ``value``."""
+        return self.value.shape[1]
+
+    @cached_property
+    def depth(self) -> int:
+        """Number of tests on the longest path from the root to a leaf."""
+        depth = np.zeros(self.n_nodes, dtype=np.int64)
+        for node in np.flatnonzero(self.feature != LEAF):
+            depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
+        return int(depth.max())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Tree({self.n_leaves} leaves, depth {self.depth})"
+
+
+_ARRAYS = ("feature", "threshold", "left", "right", "value")
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _frozen_ints(values: ArrayLike, name: str) -> NDArray[np.int32]:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ModelError(f"Tree.{name} must be a one-dimensional array of integers, got {_describe(array)}")
+    limits = np.iinfo(np.int32)
+    if array.size and (array.min() < limits.min or array.max() > limits.max):
+        raise ModelError(f"Tree.{name} has entries beyond 32 bits")
+    return _read_only(array.astype(np.int32))
+
+
+def _frozen_floats(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
+    try:
+        array = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"Tree.{name} must be an array of numbers: {error}") from None
+    if array.ndim != ndim:
+        raise ModelError(f"Tree.{name} must have {ndim} dimension(s), got shape {array.shape}")
+    return _read_only(array)
+
+
+def _describe(array: NDArray[Any]) -> str:
+    return f"shape {array.shape} of {array.dtype}"
+
+
+def _check_shapes(tree: Tree) -> None:
+    n_nodes = len(tree.feature)
+    lengths = {name: len(getattr(tree, name)) for name in _ARRAYS}
+    if n_nodes == 0 or set(lengths.values()) != {n_nodes}:
+        raise ModelError(f"a tree needs at least one node and arrays of equal length, got {lengths}")
+    if tree.value.shape[1] == 0:
+        raise ModelError("Tree.value needs one column per class, got none")
+
+
+def _check_structure(tree: Tree) -> None:
+    inner = np.flatnonzero(tree.feature != LEAF)
+    leaves = np.flatnonzero(tree.feature == LEAF)
+    if np.any(tree.feature[inner] < 0):
+        raise ModelError(f"Tree.feature must be >= 0, or -1 at a leaf, got {int(tree.feature.min())}")
+    if np.any(tree.left[leaves] != LEAF) or np.any(tree.right[leaves] != LEAF):
+        raise ModelError("a leaf (feature = -1) must have left = right = -1")
+    if not np.all(np.isfinite(tree.threshold[inner])):
+        raise ModelError("Tree.threshold must be finite")
+    children = np.concatenate([tree.left[inner], tree.right[inner]])
+    if np.any(children <= np.concatenate([inner, inner])):
+        raise ModelError("every child must come after its parent in the arrays (no cycles)")
+    if not np.array_equal(np.sort(children), np.arange(1, len(tree.feature))):
+        raise ModelError("every node but the root must be the child of exactly one node")
+
+
+def _check_probabilities(value: NDArray[np.float64]) -> None:
+    if not np.all(np.isfinite(value)) or np.any(value < 0):
+        raise ModelError("Tree.value must hold probabilities: finite and not negative")
+    sums = value.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1.0)))
+    if abs(sums[worst] - 1.0) > 1e-6:
+        raise ModelError(f"every row of Tree.value must sum to 1, row {worst} sums to {sums[worst]:.9g}")
