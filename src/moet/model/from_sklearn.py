@@ -21,13 +21,12 @@ def mixture_of_tree(tree: DecisionTreeClassifier) -> Mixture:
         raise ModelError(f"the tree has {tree.n_outputs_} outputs; a mixture has one")
     fitted = tree.tree_
     is_leaf = fitted.children_left == -1
-    value = fitted.value[:, 0, :]
     expert = Tree(
         feature=np.where(is_leaf, LEAF, fitted.feature),
         threshold=float64_thresholds(fitted.threshold),
         left=fitted.children_left,
         right=fitted.children_right,
-        value=value / value.sum(axis=1, keepdims=True),
+        value=fitted.value[:, 0, :],
     )
     names = getattr(tree, "feature_names_in_", None)
     return Mixture(
@@ -47,4 +46,6 @@ def float64_thresholds(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
     # float32 rounds the middle to the neighbour with an even last digit
     even = below.view(np.int32) % 2 == 0
-    return np.where(even, middle, np.nextafter(middle, -np.inf))
+    separator = np.where(even, middle, np.nextafter(middle, -np.inf))
+    # scikit-learn's infinite threshold parts missing values from all others, and a mixture sees only the others
+    return np.minimum(separator, np.finfo(np.float64).max)

@@ -148,7 +148,7 @@ class Mixture:
 
     def act(self, x: ArrayLike) -> Any:
         """Label of one state; the fast path of :meth:`predict` for control loops."""
-        state = np.ascontiguousarray(x, dtype=np.float64)
+        state = _input_array(x)
         if state.shape != self.gate_weights.shape[1:]:
             raise InputError(f"a state of this model has {self.n_features} numbers, got shape {state.shape}")
         if self.prediction == "soft":
@@ -190,8 +190,9 @@ class Mixture:
             f"{self.n_features} features, {len(self.classes)} classes, {self.prediction})"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+    def __reduce__(self) -> tuple[Any, ...]:
+        # by construction, so that the arrays of a copy are checked and read-only too
+        return Mixture, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     @cached_property
     def _flat(self) -> _FlatMixture:
@@ -210,11 +211,14 @@ class Mixture:
         return expert, leaf
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
-        rows = np.ascontiguousarray(X, dtype=np.float64)
+        rows = _input_array(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(f"expected rows of {self.n_features} features, got an array of shape {rows.shape}")
         if not np.all(np.isfinite(rows)):
             raise InputError("the input contains NaN or infinity; a model answers for finite numbers only")
+        # always read-only, or the kernels would be compiled twice: for writable arrays and for others
+        rows = rows.view()
+        rows.flags.writeable = False
         return rows
 
 
@@ -258,10 +262,17 @@ def _flatten(mixture: Mixture) -> _FlatMixture:
     return _FlatMixture(routing, value, value.argmax(axis=1))
 
 
+def _input_array(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the input must be an array of numbers: {error}") from None
+
+
 def _gate_array(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
     try:
         array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{name} must be an array of numbers: {error}") from None
     if array.ndim != ndim:
         raise ModelError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
@@ -272,17 +283,30 @@ def _gate_array(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
 
 
 def _labels(classes: ArrayLike) -> NDArray[Any]:
-    labels = np.array(classes)
-    if labels.dtype == object and all(isinstance(label, str) for label in labels.ravel()):
+    try:
+        labels = np.array(classes)
+    except ValueError as error:
+        raise ModelError(f"classes must be a list of labels: {error}") from None
+    # numpy turns [1, "a"] into strings, so ask the entries themselves
+    if all(isinstance(label, str) for label in np.array(classes, dtype=object).ravel()):
         labels = labels.astype(np.str_)
-    if labels.ndim != 1 or len(labels) == 0 or labels.dtype.kind not in "biufU":
-        raise ModelError(f"classes must be a list of strings or of numbers, got {classes!r}")
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise ModelError("classes must be finite")
+    elif labels.dtype.kind not in _NUMERIC_LABELS:
+        raise ModelError(f"classes must be all strings or all numbers, got {classes!r}")
+    else:
+        if not np.all(np.isfinite(labels)):
+            raise ModelError("classes must be finite")
+        numbers, labels = labels, labels.astype(_NUMERIC_LABELS[labels.dtype.kind])
+        if not np.array_equal(numbers, labels):
+            raise ModelError(f"classes must fit in 64 bits, got {numbers.tolist()}")
+    if labels.ndim != 1 or len(labels) == 0:
+        raise ModelError(f"classes must be a list with at least one label, got {classes!r}")
     if len(np.unique(labels)) != len(labels):
         raise ModelError(f"classes must differ from one another, got {labels.tolist()}")
     labels.flags.writeable = False
     return labels
+
+
+_NUMERIC_LABELS: dict[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
 
 
 def _check(mixture: Mixture) -> None:
@@ -302,7 +326,7 @@ def _check(mixture: Mixture) -> None:
         if tree.feature.max() >= n_features:
             raise ModelError(f"tree {j} tests feature {tree.feature.max()}, the gate has {n_features} features")
     names = mixture.feature_names
-    if len(names) != n_features or len(set(names)) != len(names) or not all(isinstance(name, str) for name in names):
+    if len(names) != n_features or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise ModelError(f"feature_names must be {n_features} different strings, got {list(names)}")
     if mixture.prediction not in get_args(Prediction):
         raise ModelError(f"prediction must be 'hard' or 'soft', got {mixture.prediction!r}")

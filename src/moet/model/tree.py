@@ -90,8 +90,44 @@ class Tree:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # by construction, so that the arrays of a copy are checked and read-only too
+        return Tree, tuple(getattr(self, name) for name in _ARRAYS)
+
     def __repr__(self) -> str:
         return f"Tree({self.n_leaves} leaves, depth {self.depth})"
+
+
+def subtree(
+    tree: Tree, root: int, left: NDArray[np.int32], right: NDArray[np.int32], value: NDArray[np.float64]
+) -> Tree:
+    """Return the tree of the nodes that ``left`` and ``right`` lead to from ``root`` on, in their order in ``tree``.
+
+    Parameters
+    ----------
+    tree : Tree
+        Gives features and thresholds.
+    root : int
+        The node to start at.
+    left, right : array of int, shape (n_nodes,)
+        Children, not necessarily the direct ones; -1 where a node is to be a leaf.
+    value : array of float, shape (n_nodes, n_classes)
+        Class probabilities.
+    """
+    keep = np.zeros(tree.n_nodes, dtype=bool)
+    keep[root] = True
+    for node in np.flatnonzero(left != LEAF):
+        if keep[node]:
+            keep[[left[node], right[node]]] = True
+    leaf = left[keep] == LEAF
+    index = np.cumsum(keep) - 1
+    return Tree(
+        feature=np.where(leaf, LEAF, tree.feature[keep]),
+        threshold=tree.threshold[keep],
+        left=np.where(leaf, LEAF, index[left[keep]]),
+        right=np.where(leaf, LEAF, index[right[keep]]),
+        value=value[keep],
+    )
 
 
 _ARRAYS = ("feature", "threshold", "left", "right", "value")
@@ -103,7 +139,10 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _frozen_ints(values: ArrayLike, name: str) -> NDArray[np.int32]:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ModelError(f"Tree.{name} must be a one-dimensional array of integers: {error}") from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ModelError(f"Tree.{name} must be a one-dimensional array of integers, got {_describe(array)}")
     limits = np.iinfo(np.int32)
@@ -115,7 +154,7 @@ def _frozen_ints(values: ArrayLike, name: str) -> NDArray[np.int32]:
 def _frozen_floats(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
     try:
         array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"Tree.{name} must be an array of numbers: {error}") from None
     if array.ndim != ndim:
         raise ModelError(f"Tree.{name} must have {ndim} dimension(s), got shape {array.shape}")
@@ -152,9 +191,10 @@ def _check_structure(tree: Tree) -> None:
 
 
 def _check_probabilities(value: NDArray[np.float64]) -> None:
-    if not np.all(np.isfinite(value)) or np.any(value < 0):
-        raise ModelError("Tree.value must hold probabilities: finite and not negative")
+    tolerance = 1e-6
+    if not np.all((value >= 0) & (value <= 1 + tolerance)):
+        raise ModelError("Tree.value must hold probabilities: numbers from 0 to 1")
     sums = value.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
-    if abs(sums[worst] - 1.0) > 1e-6:
+    if abs(sums[worst] - 1.0) > tolerance:
         raise ModelError(f"every row of Tree.value must sum to 1, row {worst} sums to {sums[worst]:.9g}")

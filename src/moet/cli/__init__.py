@@ -1,0 +1,1 @@
+"""The command ``moet``. Modules here import anything heavy only inside the commands that need it."""

@@ -1,0 +1,63 @@
+"""The command ``moet`` and what all its subcommands share: version, errors and exit codes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from moet import __version__
+from moet.cli import demo, fit, predict, show
+from moet.cli.output import Exit, say
+from moet.errors import MoetError
+
+
+class _Group(TyperGroup):
+    """Turns the errors that are meant for the user into one line on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # `moet ... | head` is no error of the user's; typer ends quietly
+            raise
+        except (MoetError, OSError) as error:
+            say(f"error: {error}")
+            raise typer.Exit(Exit.USAGE) from None
+        except KeyboardInterrupt:
+            say("interrupted")
+            raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=_Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"moet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _moet(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Mixtures of expert trees: small models that people can read and solvers can prove.
+
+    Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 negative answer, 2 usage error, 3 undecided.
+    """
+
+
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(show.show)
+app.command()(demo.demo)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="moet")

@@ -1,0 +1,161 @@
+"""Tables from CSV files, and the columns of numbers that a model sees of them.
+
+A text column becomes one column of zeros and ones per value, named ``column=value``; a model's feature names are all
+that is needed to build the same columns again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from moet.cli.output import say
+from moet.errors import InputError
+
+MAX_CATEGORIES = 256
+"""A text column with more different values is rather a name, a date or a mistake than a category."""
+
+
+def read_table(path: Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
+    """Read a comma-separated file with a header; ``text_columns`` stay text even where they look like numbers."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header would lose data
+            table = pd.read_csv(
+                path, encoding="utf-8-sig", index_col=False, low_memory=False, dtype=dict.fromkeys(text_columns, str)
+            )
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except pd.errors.EmptyDataError:
+        raise InputError(f"{path} is empty") from None
+    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a table of comma-separated values: {' '.join(str(error).split())}") from None
+    if table.empty:
+        raise InputError(f"{path} has a header but no rows")
+    return table
+
+
+def labels(table: pd.DataFrame, target: str) -> NDArray[Any]:
+    """Take the column to learn."""
+    column = _column(table, target)
+    _check_complete(table, [target])
+    if _is_text(column):
+        return column.to_numpy(dtype=np.str_)
+    values = column.to_numpy()
+    if values.dtype.kind == "f" and not np.all(values == np.round(values)):
+        raise InputError(f"target column {target!r} holds real numbers; a classifier needs classes")
+    return values
+
+
+def encode(table: pd.DataFrame) -> pd.DataFrame:
+    """Build the features of a table that a model is to learn from: numbers as they are, text as ``column=value``."""
+    _check_complete(table, table.columns)
+    features: dict[str, NDArray[np.float64]] = {}
+    for name, column in table.items():
+        encoded = _one_hot(name, column) if _is_text(column) else {name: column.to_numpy(np.float64)}
+        if clash := features.keys() & encoded.keys():
+            raise InputError(f"two columns would both be called {min(clash)!r}; rename one")
+        features |= encoded
+    _check_finite(features)
+    return pd.DataFrame(features)
+
+
+def text_columns(feature_names: Sequence[str]) -> set[str]:
+    """Columns that may have been the text behind the features of a model."""
+    return {column for name in feature_names for column in _prefixes(name)} - set(feature_names)
+
+
+def encode_like(table: pd.DataFrame, feature_names: Sequence[str]) -> NDArray[np.float64]:
+    """Build the features that a model was trained on, in its order, from a table read with its :func:`text_columns`."""
+    source = {name: _source(table, name) for name in feature_names}
+    if missing := [name for name, column in source.items() if column is None]:
+        bases = list(dict.fromkeys(name.partition("=")[0] for name in missing))
+        raise InputError(f"the table lacks {_listed(bases)}; it has {_listed(table.columns)}")
+    _check_complete(table, list(dict.fromkeys(source.values())))
+    features = {}
+    known: dict[str, set[str]] = {}
+    for name, column in source.items():
+        if column == name:
+            features[name] = _numbers(table, name)
+        else:
+            value = name[len(str(column)) + 1 :]
+            features[name] = (table[column] == value).to_numpy(np.float64)
+            known.setdefault(str(column), set()).add(value)
+    for column, values in known.items():
+        strange = table[column][~table[column].isin(values)]
+        if len(strange):
+            say(f"{len(strange)} rows have values of {column!r} that the model never saw, such as {strange.iloc[0]!r}")
+    _check_finite(features)
+    return np.column_stack(list(features.values()))
+
+
+def agreement(predicted: NDArray[Any], table: pd.DataFrame, target: str) -> float:
+    """Share of rows whose predicted label is the one in the table."""
+    actual = _column(table, target)
+    _check_complete(table, [target])
+    if predicted.dtype.kind != "U":
+        actual = pd.to_numeric(actual, errors="coerce")  # what is no number equals no label
+    return float(np.mean(actual.to_numpy() == predicted))
+
+
+def _column(table: pd.DataFrame, name: str) -> pd.Series:
+    if name not in table.columns:
+        raise InputError(f"there is no column {name!r}; the columns are {_listed(table.columns)}")
+    return table[name]
+
+
+def _is_text(column: pd.Series) -> bool:
+    return not pd.api.types.is_numeric_dtype(column)  # booleans count as numbers, 0 and 1
+
+
+def _one_hot(name: str, column: pd.Series) -> dict[str, NDArray[np.float64]]:
+    values = sorted(column.unique())
+    if len(values) > MAX_CATEGORIES:
+        raise InputError(
+            f"column {name!r} is text with {len(values)} different values, such as {values[0]!r}; "
+            f"turn it into numbers or leave it out (at most {MAX_CATEGORIES} values can become columns)"
+        )
+    return {f"{name}={value}": (column == value).to_numpy(np.float64) for value in values}
+
+
+def _prefixes(name: str) -> list[str]:
+    """Everything before an equals sign of ``name``, the longest first."""
+    parts = name.split("=")
+    return ["=".join(parts[:k]) for k in range(len(parts) - 1, 0, -1)]
+
+
+def _source(table: pd.DataFrame, name: str) -> str | None:
+    """Column of the table that a feature comes from."""
+    return next((column for column in [name, *_prefixes(name)] if column in table.columns), None)
+
+
+def _numbers(table: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    if _is_text(table[name]):
+        wrong = table[name][pd.to_numeric(table[name], errors="coerce").isna()]
+        raise InputError(f"column {name!r} must hold numbers, but has {wrong.iloc[0]!r}")
+    return table[name].to_numpy(np.float64)
+
+
+def _check_complete(table: pd.DataFrame, columns: Iterable[Any]) -> None:
+    missing = table[list(columns)].isna().sum()
+    if missing.any():
+        holes = [f"{name!r} ({count} of {len(table)} rows)" for name, count in missing[missing > 0].items()]
+        raise InputError(f"values are missing in column {_listed(holes, str)}; fill them in or leave them out")
+
+
+def _check_finite(features: dict[str, NDArray[np.float64]]) -> None:
+    for name, values in features.items():
+        if not np.all(np.isfinite(values)):
+            raise InputError(f"column {name!r} holds infinite values")
+
+
+def _listed(names: Iterable[str], show: Any = repr, limit: int = 8) -> str:
+    names = list(names)
+    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(show(name) for name in names[:limit]) + rest

@@ -1,0 +1,76 @@
+"""``moet fit``: a table in, a model file out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moet.cli.output import AsJson, check_writable, print_json, print_report, size_in_words
+from moet.errors import InputError
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="Table to learn from: comma-separated values with a header.")],
+    target: Annotated[str, typer.Option(help="Column to predict; all others are features.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as m.moet.json.")],
+    experts: Annotated[int, typer.Option(min=1, help="Number of experts.")] = 4,
+    depth: Annotated[int, typer.Option(min=0, help="Largest depth of their trees; 0 is a single leaf.")] = 3,
+    hard: Annotated[bool, typer.Option("--hard", help="Let the most probable expert answer alone.")] = False,
+    test_fraction: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Share of rows to keep out of training and to test on.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a mixture of expert trees to a table.
+
+    Numeric columns are used as they are; a text column becomes one column per value, named "column=value".
+    """
+    check_writable(output)
+    import numpy as np
+
+    from moet import MoETClassifier, save
+    from moet.cli.data import encode, labels, read_table
+
+    table = read_table(data)
+    if table.shape[1] == 1:
+        raise InputError(f"{data} has the single column {table.columns[0]!r}; are its values separated by commas?")
+    y = labels(table, target)
+    X = encode(table.drop(columns=target))
+    order = np.random.default_rng(seed).permutation(len(y))
+    n_test = int(test_fraction * len(y))
+    test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
+
+    classifier = MoETClassifier(
+        n_experts=experts, max_depth=depth, prediction="hard" if hard else "soft", random_state=seed, verbose=1
+    )
+    classifier.fit(X.iloc[train], y[train])
+    mixture = classifier.mixture_
+    save(mixture, output)
+
+    correct = mixture.predict(X.to_numpy()) == y
+    result = {
+        "model": str(output),
+        "prediction": mixture.prediction,
+        "rows": len(train),
+        "features": mixture.n_features,
+        "classes": mixture.classes.tolist(),
+        "train_accuracy": float(correct[train].mean()),
+        "test_rows": len(test),
+        "test_accuracy": float(correct[test].mean()) if len(test) else None,
+        "log_likelihood": float(classifier.log_likelihoods_[-1]),
+        "iterations": int(classifier.n_iter_),
+        "size": mixture.size._asdict(),
+    }
+    if as_json:
+        print_json(result)
+        return
+    report = {"train accuracy": f"{result['train_accuracy']:.4f} ({len(train)} rows)"}
+    if len(test):
+        report["test accuracy"] = f"{result['test_accuracy']:.4f} ({len(test)} rows)"
+    report["log-likelihood"] = f"{result['log_likelihood']:.4f} per row"
+    report["size"] = size_in_words(mixture)
+    report["saved to"] = str(output)
+    print_report(report)

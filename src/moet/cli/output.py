@@ -1,0 +1,73 @@
+"""How a command tells its user something."""
+
+from __future__ import annotations
+
+import json
+import os
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moet.errors import InputError
+
+if TYPE_CHECKING:
+    from moet.model.mixture import Mixture
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    OK = 0
+    NEGATIVE = 1
+    USAGE = 2
+    UNDECIDED = 3
+    INTERRUPTED = 130
+
+
+def say(message: str) -> None:
+    """Tell the user something that is not part of the result."""
+    typer.echo(f"moet: {message}", err=True)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Print a result for programs. NaN and infinity are not JSON and raise."""
+    typer.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def check_writable(path: Path) -> None:
+    """Complain about a place that cannot be written to before the work, not after it."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} exists and is not a file")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, also when interrupted."""
+    path = path.resolve()  # a link stays a link
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def size_in_words(mixture: Mixture) -> str:
+    """Size of a model in one line, gate included."""
+    size = mixture.size
+    return (
+        f"{size.experts} experts, {size.leaves} leaves, {size.nodes} nodes, depth {size.depth}, "
+        f"{size.gate_numbers} gate numbers"
+    )
+
+
+def print_report(report: dict[str, str]) -> None:
+    """Print a result for people, one named value per line."""
+    width = max(len(name) for name in report)
+    for name, value in report.items():
+        typer.echo(f"{name:<{width}}  {value}")

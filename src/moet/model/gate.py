@@ -1,0 +1,290 @@
+"""Compiled kernels of the gate during training: softmax, responsibilities, objectives and their derivatives.
+
+The gate works on standardised features x̃ = (x - mean) / scale with a constant 1 appended, and its parameters
+``theta`` (the paper's θ_g) have shape (n_experts, n_features + 1), bias last. Rows are worked in blocks that stay in
+the processor's first cache; arrays over rows and experts are laid out (n_experts, n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moet.jit import OPTIONS
+from moet.model.table import Table
+
+BLOCK = 128
+
+NEGLIGIBLE = 1e-4
+"""Responsibilities below this count as zero, so that a tree skips the rows it has nothing to do with."""
+
+# Training need not agree bit for bit with other implementations, only with itself: let the compiler fuse and reorder.
+_FUSED = {**OPTIONS, "fastmath": {"contract"}}
+_REORDERED = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """Weighted mean and inverse standard deviation of every feature; the inverse is 0 for a constant feature."""
+
+    mean: NDArray[np.float64]
+    inverse_scale: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, table: Table) -> Scaler:
+        """Measure a table."""
+        share = table.weight / table.weight.sum()
+        n_features = table.X.shape[1]
+        mean = np.empty(n_features)
+        inverse_scale = np.zeros(n_features)
+        for k in range(n_features):
+            column = table.X[table.rows, k]
+            if column.min() < column.max():
+                # a power of two brings huge and tiny columns into a range where squares neither overflow nor vanish
+                unit = 2.0 ** np.frexp(np.abs(column).max())[1]
+                column = column / unit
+                mean[k] = share @ column * unit
+                deviation = np.sqrt(share @ (column - mean[k] / unit) ** 2) * unit
+                inverse_scale[k] = 1.0 / deviation if deviation > 1e-300 else 0.0
+            else:
+                mean[k] = column[0]
+        return cls(mean, inverse_scale)
+
+    def fold(self, theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return gate weights and bias in raw units that give the same logits."""
+        weights = theta[:, :-1] * self.inverse_scale
+        return weights, theta[:, -1] - weights @ self.mean
+
+
+@njit(**_FUSED)
+def _exp_in_place(values: Any, n: int) -> None:
+    """Replace ``n`` non-positive numbers by their exponentials (relative error below 1e-15), vectorised.
+
+    exp(x) = 2^k · exp(r) with k = round(x / ln 2): adding 1.5·2^52 leaves k in the lowest bits, and adding k to the
+    exponent bits of the polynomial multiplies it by 2^k.
+    """
+    magic = 6755399441055744.0
+    shifted = np.empty(BLOCK)
+    shifted_bits = shifted.view(np.int64)
+    bits = values.view(np.int64)
+    for i in range(n):
+        x = max(values[i], -700.0)
+        t = x * 1.4426950408889634 + magic
+        shifted[i] = t
+        k = t - magic
+        r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10
+        p = 2.08767569878681e-09
+        p = p * r + 2.505210838544172e-08
+        p = p * r + 2.755731922398589e-07
+        p = p * r + 2.7557319223985893e-06
+        p = p * r + 2.48015873015873e-05
+        p = p * r + 1.984126984126984e-04
+        p = p * r + 1.3888888888888889e-03
+        p = p * r + 8.333333333333333e-03
+        p = p * r + 4.1666666666666664e-02
+        p = p * r + 1.6666666666666666e-01
+        p = p * r + 0.5
+        p = p * r + 1.0
+        values[i] = p * r + 1.0
+    for i in range(n):
+        bits[i] += shifted_bits[i] << 52
+
+
+@njit(**_REORDERED)
+def _block_gate(
+    X: Any, rows: Any, mean: Any, inverse_scale: Any, theta: Any, columns: Any, gate: Any, top: Any, total: Any
+) -> None:
+    """Fill ``columns`` (x̃), ``gate`` (g_j), ``top`` and ``total`` for some rows: log g_j = logit_j - top - log total.
+
+    Loops run over one-dimensional views: the compiler vectorises those, and not indices like ``start + i``.
+    """
+    n = len(rows)
+    n_experts, width = theta.shape
+    last = width - 1
+    for i in range(n):
+        for k in range(last):
+            columns[k, i] = (X[rows[i], k] - mean[k]) * inverse_scale[k]
+        columns[last, i] = 1.0
+    for j in range(n_experts):
+        logit = gate[j]
+        for i in range(n):
+            logit[i] = theta[j, last]
+        for k in range(last):
+            column = columns[k]
+            slope = theta[j, k]
+            for i in range(n):
+                logit[i] += slope * column[i]
+    logit = gate[0]
+    for i in range(n):
+        top[i] = logit[i]
+        total[i] = 0.0
+    for j in range(1, n_experts):
+        logit = gate[j]
+        for i in range(n):
+            top[i] = max(top[i], logit[i])
+    for j in range(n_experts):
+        g = gate[j]
+        for i in range(n):
+            g[i] -= top[i]
+        _exp_in_place(g, n)
+        for i in range(n):
+            total[i] += g[i]
+    for j in range(n_experts):
+        g = gate[j]
+        for i in range(n):
+            g[i] /= total[i]
+
+
+@njit(**_REORDERED)
+def _add_gradient(residual: Any, columns: Any, n: int, gradient: Any) -> None:
+    for j in range(gradient.shape[0]):
+        r = residual[j]
+        for k in range(gradient.shape[1]):
+            column = columns[k]
+            total = 0.0
+            for i in range(n):
+                total += r[i] * column[i]
+            gradient[j, k] += total
+
+
+@njit(**_REORDERED)
+def mixture_objective(
+    X: Any, rows: Any, weight: Any, mean: Any, inverse_scale: Any, theta: Any, likelihood: Any
+) -> Any:
+    """Σ_i w_i log Σ_j g_ij P_ij and its gradient; ``likelihood`` is P_ij = P(y_i|x_i, θ_j), positive for some j."""
+    n_experts = theta.shape[0]
+    value = 0.0
+    gradient = np.zeros(theta.shape)
+    columns = np.empty((theta.shape[1], BLOCK))
+    gate = np.empty((n_experts, BLOCK))
+    top = np.empty(BLOCK)
+    total = np.empty(BLOCK)
+    for start in range(0, len(rows), BLOCK):
+        n = min(BLOCK, len(rows) - start)
+        block = slice(start, start + n)
+        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
+        w = weight[block]
+        for i in range(n):
+            total[i] = 0.0
+        for j in range(n_experts):
+            g = gate[j]
+            p = likelihood[j, block]
+            for i in range(n):
+                total[i] += g[i] * p[i]
+        for i in range(n):
+            value += w[i] * np.log(total[i])
+            total[i] = 1.0 / total[i]
+        for j in range(n_experts):
+            g = gate[j]
+            p = likelihood[j, block]
+            for i in range(n):
+                g[i] *= w[i] * (p[i] * total[i] - 1.0)
+        _add_gradient(gate, columns, n, gradient)
+    return value, gradient
+
+
+@njit(**_REORDERED)
+def expected_objective(
+    X: Any, rows: Any, weight: Any, mean: Any, inverse_scale: Any, theta: Any, responsibility: Any
+) -> Any:
+    """Σ_ij w_i h_ij log g_ij (the gate's part of the paper's L̂) and its gradient, for fixed h."""
+    n_experts, width = theta.shape
+    gradient = np.zeros(theta.shape)
+    chosen = np.zeros(theta.shape)
+    value = 0.0
+    columns = np.empty((width, BLOCK))
+    gate = np.empty((n_experts, BLOCK))
+    wanted = np.empty((n_experts, BLOCK))
+    top = np.empty(BLOCK)
+    total = np.empty(BLOCK)
+    for start in range(0, len(rows), BLOCK):
+        n = min(BLOCK, len(rows) - start)
+        block = slice(start, start + n)
+        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
+        w = weight[block]
+        for i in range(n):
+            top[i] += np.log(total[i])
+        for j in range(n_experts):
+            g = gate[j]
+            h = responsibility[j, block]
+            wh = wanted[j]
+            for i in range(n):
+                wh[i] = w[i] * h[i]
+                g[i] = wh[i] - w[i] * g[i]
+                value -= wh[i] * top[i]
+        _add_gradient(gate, columns, n, gradient)
+        _add_gradient(wanted, columns, n, chosen)
+    # Σ_ij w_i h_ij logit_ij is linear in theta
+    return value + (theta * chosen).sum(), gradient
+
+
+@njit(**_REORDERED)
+def expected_curvature(X: Any, rows: Any, weight: Any, mean: Any, inverse_scale: Any, theta: Any) -> Any:
+    """Negative Hessian of :func:`expected_objective`, shape (n_experts, width, n_experts, width)."""
+    n_experts, width = theta.shape
+    out = np.zeros((n_experts, width, n_experts, width))
+    columns = np.empty((width, BLOCK))
+    gate = np.empty((n_experts, BLOCK))
+    top = np.empty(BLOCK)
+    total = np.empty(BLOCK)
+    factor = np.empty(BLOCK)
+    for start in range(0, len(rows), BLOCK):
+        n = min(BLOCK, len(rows) - start)
+        block = slice(start, start + n)
+        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
+        w = weight[block]
+        for j in range(n_experts):
+            for other in range(j + 1):
+                same = 1.0 if j == other else 0.0
+                for i in range(n):
+                    factor[i] = w[i] * gate[j, i] * (same - gate[other, i])
+                for k in range(width):
+                    for m in range(width):
+                        total = 0.0
+                        for i in range(n):
+                            total += factor[i] * columns[k, i] * columns[m, i]
+                        out[j, k, other, m] += total
+    for j in range(n_experts):
+        for other in range(j):
+            out[other, :, j, :] = out[j, :, other, :].T
+    return out
+
+
+@njit(**_REORDERED)
+def gate_probabilities(X: Any, rows: Any, mean: Any, inverse_scale: Any, theta: Any, out: Any) -> None:
+    """Write g_j(x_i) into ``out`` (n_experts, n)."""
+    columns = np.empty((theta.shape[1], BLOCK))
+    gate = np.empty((theta.shape[0], BLOCK))
+    top = np.empty(BLOCK)
+    total = np.empty(BLOCK)
+    for start in range(0, len(rows), BLOCK):
+        n = min(BLOCK, len(rows) - start)
+        block = slice(start, start + n)
+        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
+        for j in range(theta.shape[0]):
+            out[j, block] = gate[j, :n]
+
+
+@njit(**_REORDERED)
+def responsibilities(likelihood: Any, weight: Any, out: Any) -> float:
+    """Turn g_ij in ``out`` into h_ij = g_ij P_ij / Σ_l g_il P_il, negligible ones into 0.
+
+    Where no expert gives the label any mass (0/0), the gate alone decides. Returns Σ_i w_i log Σ_j g_ij P_ij, with the
+    logarithm bounded below so that one impossible row does not hide all others.
+    """
+    n_experts, n_rows = out.shape
+    value = 0.0
+    for i in range(n_rows):
+        total = 0.0
+        for j in range(n_experts):
+            total += out[j, i] * likelihood[j, i]
+        if weight[i] > 0.0:
+            value += weight[i] * np.log(max(total, 1e-12))
+        for j in range(n_experts):
+            h = out[j, i] * likelihood[j, i] / total if total > 0.0 else out[j, i]
+            out[j, i] = h if h >= NEGLIGIBLE else 0.0
+    return value

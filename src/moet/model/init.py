@@ -1,0 +1,107 @@
+"""Where the gate starts: parameters θ_g in standardised units, before any tree exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.solve import GateRows, maximise
+
+Init = Literal["race", "random", "kmeans", "linear"]
+
+Floats = NDArray[np.float64]
+
+
+def random_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
+    """Draw all parameters from a standard normal distribution, as the paper does."""
+    return rng.normal(size=(n_experts, rows.table.X.shape[1] + 1))
+
+
+def wide_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
+    """Draw parameters from a wide normal distribution: sharp boundaries from the start."""
+    return 2.5 * random_gate(rows, n_experts, rng)
+
+
+def kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
+    """Give each expert the Voronoi cell of one cluster of x."""
+    return _voronoi(_standardised(rows), rows.table.weight, n_experts, rng)
+
+
+def labelled_kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
+    """Give each expert the Voronoi cell (in x) of one cluster of (x, one-hot y)."""
+    x = _standardised(rows)
+    one_hot = np.eye(rows.table.n_classes)[rows.table.y]
+    return _voronoi(np.hstack([x, 2.0 * one_hot]), rows.table.weight, n_experts, rng, x.shape[1])
+
+
+def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
+    """Fit a linear policy (multinomial logistic regression) and hand its classes to the experts in turn."""
+    n_classes = rows.table.n_classes
+    target = np.ascontiguousarray(np.eye(n_classes)[rows.table.y].T)
+    scale = float(rows.table.weight.sum())
+    start = np.zeros((n_classes, rows.table.X.shape[1] + 1))
+    policy = maximise(lambda theta: rows.expected(theta, target), start, scale, l2=1e-4, steps=30)
+    classes = np.arange(n_experts) % n_classes
+    noise = 0.1 if n_experts <= n_classes else 1.0
+    return policy[classes] + noise * random_gate(rows, n_experts, rng)
+
+
+RACE: tuple[Callable[[GateRows, int, np.random.Generator], Floats], ...] = (
+    random_gate,
+    wide_gate,
+    kmeans_gate,
+    labelled_kmeans_gate,
+)
+"""The starts of ``init="race"``, taken in turn."""
+
+STARTS: dict[Init, tuple[Callable[[GateRows, int, np.random.Generator], Floats], ...]] = {
+    "race": RACE,
+    "random": (random_gate,),
+    "kmeans": (labelled_kmeans_gate,),
+    "linear": (linear_gate,),
+}
+
+
+def initial_gates(
+    init: Init, n_init: int, rows: GateRows, n_experts: int, rng: np.random.Generator
+) -> list[Floats]:
+    """Compute ``n_init`` starting points."""
+    starts = STARTS[init]
+    return [starts[r % len(starts)](rows, n_experts, rng) for r in range(n_init)]
+
+
+def _standardised(rows: GateRows) -> Floats:
+    return (rows.table.X[rows.table.rows] - rows.scaler.mean) * rows.scaler.inverse_scale
+
+
+def _voronoi(
+    points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator, n_features: int | None = None
+) -> Floats:
+    """Gate whose argmax is the nearest cluster centre, seen in the first ``n_features`` coordinates.
+
+    A weighted k-means++ start and three rounds of Lloyd are enough for a starting point. (scikit-learn's KMeans adds
+    partial sums in an order that depends on its threads, so a seed would not fix the model.)
+    """
+    centres = _spread(points, weight, n_experts, rng)
+    for _ in range(3):
+        nearest = (points @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+        for j in range(n_experts):
+            mine = nearest == j
+            if mine.any():
+                centres[j] = np.average(points[mine], axis=0, weights=weight[mine])
+    centres = centres[:, :n_features]
+    return np.hstack([centres, -0.5 * (centres**2).sum(axis=1, keepdims=True)])
+
+
+def _spread(points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator) -> Floats:
+    """k-means++: each centre drawn with probability weight · (squared distance to the nearest centre so far)."""
+    chosen = [int(rng.choice(len(points), p=weight / weight.sum()))]
+    distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < n_experts:
+        chance = weight * distance if distance.max() > 0 else weight
+        chosen.append(int(rng.choice(len(points), p=chance / chance.sum())))
+        distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return points[chosen].copy()

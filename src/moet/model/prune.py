@@ -1,0 +1,163 @@
+"""Removing what cannot matter to the hard answer of a mixture."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from moet.model.mixture import Mixture
+from moet.model.tree import LEAF, Tree, subtree
+
+_SEVERAL = -1
+"""Stands for "more than one class" where a class index is expected."""
+
+
+def prune_mixture(mixture: Mixture) -> Mixture:
+    """Return a hard mixture with the same hard answer for every input and nothing that cannot matter.
+
+    Removed are experts whose logit is nowhere the first largest, branches that earlier tests on their path make
+    unreachable, and splits both of whose branches answer with the same class. What remains of the gate is unchanged
+    to the bit, and pruning again changes nothing.
+
+    An expert goes only with a proof in exact arithmetic. The gate is computed in floating point, so an expert that
+    comes within rounding of the largest logit could win there by rounding alone; on such inputs, and on no others,
+    the pruned mixture may answer otherwise. Class probabilities of merged leaves, and so soft answers, do change.
+    """
+    kept = possible_experts(mixture.gate_weights, mixture.gate_bias)
+    return Mixture(
+        gate_weights=mixture.gate_weights[kept],
+        gate_bias=mixture.gate_bias[kept],
+        trees=[prune_tree(mixture.trees[j]) for j in kept],
+        classes=mixture.classes,
+        feature_names=mixture.feature_names,
+        prediction="hard",
+    )
+
+
+def prune_tree(tree: Tree) -> Tree:
+    """Return a tree that gives the same class everywhere, without unreachable branches and splits that do not matter.
+
+    A merged leaf has the probabilities of the split it replaces if they speak for the same class, else those of the
+    leaf on its left.
+    """
+    left_open, right_open = _open_branches(tree)
+    left, right, value = tree.left.copy(), tree.right.copy(), tree.value.copy()
+    answer = value.argmax(axis=1)
+    stand_in = np.arange(tree.n_nodes)
+    # children come after their parent, so backwards every branch is pruned before the split above it is judged
+    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:
+        low, high = stand_in[left[node]], stand_in[right[node]]
+        if not (left_open[node] and right_open[node]):
+            stand_in[node] = low if left_open[node] else high
+        elif answer[low] == answer[high] != _SEVERAL:
+            if answer[node] != answer[low]:
+                value[node], answer[node] = value[low], answer[low]
+            left[node] = right[node] = LEAF
+        else:
+            left[node], right[node], answer[node] = low, high, _SEVERAL
+    return subtree(tree, stand_in[0], left, right, value)
+
+
+def _open_branches(tree: Tree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For every node, whether some finite input goes left there, and whether some goes right."""
+    left_open = np.zeros(tree.n_nodes, dtype=bool)
+    right_open = np.zeros(tree.n_nodes, dtype=bool)
+    everything = (-np.inf, float(np.finfo(np.float64).max))
+    # for the nodes that can be reached: feature -> (low, high), which stands for low < x <= high
+    boxes: dict[int, dict[int, tuple[float, float]]] = {0: {}}
+    nodes = zip(tree.feature.tolist(), tree.threshold.tolist(), tree.left.tolist(), tree.right.tolist(), strict=True)
+    for node, (feature, threshold, left, right) in enumerate(nodes):
+        box = boxes.pop(node, None)
+        if box is None or feature == LEAF:
+            continue
+        low, high = box.get(feature, everything)
+        if low < threshold:
+            left_open[node] = True
+            boxes[left] = box | {feature: (low, min(high, threshold))}
+        if threshold < high:
+            right_open[node] = True
+            boxes[right] = box | {feature: (max(low, threshold), high)}
+    return left_open, right_open
+
+
+def possible_experts(gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64]) -> list[int]:
+    """Experts that win somewhere, and those that could not be proved to win nowhere."""
+    kept = list(range(len(gate_bias)))
+    while True:
+        before = kept
+        for j in before:
+            rivals = [k for k in kept if k != j]
+            if _never_wins(j, rivals, gate_weights, gate_bias):
+                kept = rivals
+        if kept == before:
+            return kept
+
+
+def _never_wins(j: int, rivals: list[int], weights: NDArray[np.float64], bias: NDArray[np.float64]) -> bool:
+    parallel = [k for k in rivals if np.array_equal(weights[k], weights[j])]
+    if any((bias[k], -k) > (bias[j], -j) for k in parallel):
+        return True
+    rivals = [k for k in rivals if k not in parallel]
+    return bool(rivals) and _is_dominated(j, _closest_rivals(j, rivals, weights, bias), weights, bias)
+
+
+def _closest_rivals(j: int, rivals: list[int], weights: NDArray[np.float64], bias: NDArray[np.float64]) -> list[int]:
+    """Rivals that between them beat expert j everywhere, if any do.
+
+    A linear program: maximise the lead t of expert j, t <= (w_j - w_k)·x + b_j - b_k for all rivals k and t <= 1. It is
+    scaled first (the features, the rivals, and all biases), which does not change the sign of the lead.
+    """
+    n_features = weights.shape[1]
+    with np.errstate(all="ignore"):
+        slope = weights[j] - weights[rivals]
+        slope /= np.where(np.any(slope, axis=0), np.abs(slope).max(axis=0), 1.0)
+        norm = np.linalg.norm(slope, axis=1)
+        slope, lead = slope / norm[:, None], (bias[j] - bias[rivals]) / norm
+        lead /= np.abs(lead).max() or 1.0
+    if not (np.all(np.isfinite(slope)) and np.all(np.isfinite(lead))):
+        return []
+    solution = linprog(
+        c=np.append(np.zeros(n_features), -1.0),
+        A_ub=np.column_stack([-slope, np.ones(len(rivals))]),
+        b_ub=lead,
+        bounds=[(None, None)] * n_features + [(None, 1.0)],
+    )
+    if solution.status != 0:
+        return []
+    return [k for k, marginal in zip(rivals, solution.ineqlin.marginals, strict=True) if marginal < -1e-9]
+
+
+def _is_dominated(j: int, rivals: list[int], weights: NDArray[np.float64], bias: NDArray[np.float64]) -> bool:
+    """Whether an average of the rivals' logits is exactly that of expert j plus something positive.
+
+    Then their maximum is larger than expert j's logit everywhere (Farkas' lemma). The linear program says which rivals
+    to average; the proof is its own, in rational numbers.
+    """
+    gaps = [[Fraction(a) - Fraction(b) for a, b in zip(weights[k], weights[j], strict=True)] for k in rivals]
+    shares = _shares_that_cancel(gaps)
+    return (
+        shares is not None
+        and min(shares) >= 0
+        and sum(s * (Fraction(bias[k]) - Fraction(bias[j])) for s, k in zip(shares, rivals, strict=True)) > 0
+    )
+
+
+def _shares_that_cancel(vectors: list[list[Fraction]]) -> list[Fraction] | None:
+    """Solve Σ share_k · vector_k = 0, Σ share_k = 1 by Gauss-Jordan elimination; None unless just one solution."""
+    n = len(vectors)
+    system = [[*row, Fraction(0)] for row in zip(*vectors, strict=True)] + [[Fraction(1)] * (n + 1)]
+    for column in range(n):
+        pivot = next((i for i in range(column, len(system)) if system[i][column]), None)
+        if pivot is None:
+            return None
+        system[column], system[pivot] = system[pivot], system[column]
+        system[column] = [entry / system[column][column] for entry in system[column]]
+        for i, row in enumerate(system):
+            if i != column and row[column]:
+                system[i] = [a - row[column] * b for a, b in zip(row, system[column], strict=True)]
+    if any(row[n] for row in system[n:]):
+        return None
+    return [row[n] for row in system[:n]]

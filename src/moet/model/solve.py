@@ -1,0 +1,140 @@
+"""Ways to improve the gate while the trees are fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from moet.model.gate import (
+    Scaler,
+    expected_curvature,
+    expected_objective,
+    gate_probabilities,
+    mixture_objective,
+    responsibilities,
+)
+from moet.model.table import Table
+
+GateSolver = Literal["likelihood", "lbfgs", "newton", "gradient", "adam"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GateRows:
+    """Rows as the gate sees them."""
+
+    table: Table
+    scaler: Scaler
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        return self.table.X, self.table.rows, self.table.weight, self.scaler.mean, self.scaler.inverse_scale
+
+    def probabilities(self, theta: Floats) -> Floats:
+        """g_j(x_i), shape (n_experts, n)."""
+        out = np.empty((len(theta), len(self.table)))
+        gate_probabilities(self.table.X, self.table.rows, self.scaler.mean, self.scaler.inverse_scale, theta, out)
+        return out
+
+    def responsibilities(self, theta: Floats, likelihood: Floats) -> tuple[Floats, float]:
+        """h_ij, and the mean log-likelihood of the rows."""
+        out = self.probabilities(theta)
+        total = responsibilities(likelihood, self.table.weight, out)
+        return out, total / self.table.weight.sum()
+
+    def mixture(self, theta: Floats, likelihood: Floats, weight: Floats | None = None) -> tuple[float, Floats]:
+        """Σ w log Σ_j g_j P_j and its gradient."""
+        arrays = list(self._arrays)
+        if weight is not None:
+            arrays[2] = weight
+        value, gradient = mixture_objective(*arrays, theta, likelihood)
+        return value, gradient
+
+    def expected(self, theta: Floats, responsibility: Floats) -> tuple[float, Floats]:
+        """Σ w h log g and its gradient."""
+        value, gradient = expected_objective(*self._arrays, theta, responsibility)
+        return value, gradient
+
+    def curvature(self, theta: Floats) -> Floats:
+        """Negative Hessian of :meth:`expected`."""
+        out: Floats = expected_curvature(*self._arrays, theta)
+        return out
+
+
+def maximise(
+    objective: Callable[[Floats], tuple[float, Floats]], theta: Floats, scale: float, l2: float, steps: int
+) -> Floats:
+    """Take a few L-BFGS steps on ``objective / scale - l2/2 · |theta|²``."""
+
+    def negative(flat: Floats) -> tuple[float, Floats]:
+        value, gradient = objective(flat.reshape(theta.shape))
+        return -value / scale + 0.5 * l2 * (flat @ flat), l2 * flat - gradient.ravel() / scale
+
+    result = minimize(negative, theta.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps, "gtol": 1e-7})
+    return result.x.reshape(theta.shape)
+
+
+@dataclass
+class GateStep:
+    """Improves the gate once per round of EM; remembers Adam's moments and the decaying learning rate.
+
+    ``"likelihood"`` maximises the mixture's log-likelihood itself; all others work on the paper's Σ h log g with the
+    responsibilities h at the start of the step. ``"gradient"`` and ``"adam"`` take one step along the gradient of the
+    *sum* over rows, as the paper's Algorithm 1 does.
+    """
+
+    solver: GateSolver
+    l2: float
+    learning_rate: float
+    decay: float
+    _moments: tuple[Floats, Floats] | None = None
+    _taken: int = field(default=0)
+
+    def __call__(self, rows: GateRows, theta: Floats, likelihood: Floats, steps: int) -> Floats:
+        """Return improved parameters. ``steps`` bounds the iterations of "likelihood" and "lbfgs"."""
+        scale = rows.table.weight.sum()
+        if self.solver == "likelihood":
+            return maximise(lambda t: rows.mixture(t, likelihood), theta, scale, self.l2, steps)
+        responsibility, _ = rows.responsibilities(theta, likelihood)
+        if self.solver == "lbfgs":
+            return maximise(lambda t: rows.expected(t, responsibility), theta, scale, self.l2, steps)
+        if self.solver == "newton":
+            return _newton(rows, theta, responsibility, scale * self.l2)
+        gradient = rows.expected(theta, responsibility)[1] - scale * self.l2 * theta
+        rate = self.learning_rate * self.decay**self._taken
+        self._taken += 1
+        return theta + rate * (gradient if self.solver == "gradient" else self._adam_direction(gradient))
+
+    def _adam_direction(self, gradient: Floats) -> Floats:
+        first, second = self._moments or (np.zeros_like(gradient), np.zeros_like(gradient))
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        self._moments = first, second
+        corrected = second / (1 - 0.999**self._taken)
+        return first / (1 - 0.9**self._taken) / (np.sqrt(corrected) + 1e-8)
+
+
+def _newton(rows: GateRows, theta: Floats, responsibility: Floats, l2: float) -> Floats:
+    """One Newton step on Σ h log g - l2/2 · |theta|², halved until the objective does not fall."""
+
+    def objective(t: Floats) -> tuple[float, Floats]:
+        value, gradient = rows.expected(t, responsibility)
+        return value - 0.5 * l2 * float((t * t).sum()), gradient - l2 * t
+
+    value, gradient = objective(theta)
+    curvature = rows.curvature(theta).reshape(theta.size, theta.size)
+    # adding one vector to all experts changes nothing, so the curvature is singular without a little ridge
+    ridge = l2 + 1e-8 * max(1.0, float(np.trace(curvature)) / theta.size)
+    direction = np.linalg.solve(curvature + ridge * np.eye(theta.size), gradient.ravel()).reshape(theta.shape)
+    step = 1.0
+    while step > 1e-4:
+        if objective(theta + step * direction)[0] >= value:
+            return theta + step * direction
+        step /= 2
+    return theta

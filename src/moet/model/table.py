@@ -1,0 +1,102 @@
+"""Training rows in a canonical form that makes "weight" and "repetition" the same thing.
+
+Equal (x, y) rows become one row whose weight is the sum of theirs, and rows are ordered by a hash of their content.
+Training therefore sees exactly the same arrays whether a row is repeated or weighted and whatever the order of the
+table, and a split of the *distinct* rows can never put a copy of a training row into validation. ``X`` itself is never
+copied: rows are indices into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moet.jit import OPTIONS
+
+
+@dataclass(frozen=True)
+class Table:
+    """Distinct labelled rows and their weights.
+
+    Attributes
+    ----------
+    X : array of float, shape (n_original, n_features)
+        The user's table, read-only.
+    rows : array of int, shape (n,)
+        Where each distinct row stands in ``X``.
+    y : array of int, shape (n,)
+        Class index of each distinct row.
+    weight : array of float, shape (n,)
+        Total weight of each distinct row, all positive.
+    n_classes : int
+    """
+
+    X: NDArray[np.float64]
+    rows: NDArray[np.int32]
+    y: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    n_classes: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, index: NDArray[np.intp]) -> Table:
+        """Return the table of some of the rows."""
+        return Table(self.X, self.rows[index], self.y[index], self.weight[index], self.n_classes)
+
+
+def canonical_table(
+    X: NDArray[np.float64], y: NDArray[np.int32], weight: NDArray[np.float64], n_classes: int
+) -> Table:
+    """Merge equal rows of positive weight and put them in an order that depends on their content alone."""
+    X = X.view()
+    X.flags.writeable = False
+    rows = np.flatnonzero(weight > 0).astype(np.int32)
+    hashes = _row_hashes(X, y, rows)
+    rows = rows[np.argsort(hashes, kind="stable")]
+    first = _starts_of_runs(X, y, rows)
+    starts = np.flatnonzero(first)
+    return Table(X, rows[starts], y[rows[starts]], np.add.reduceat(weight[rows], starts), n_classes)
+
+
+def split(table: Table, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Choose rows for validation: a random ``fraction`` of the distinct rows of every class."""
+    chosen = np.zeros(len(table), dtype=bool)
+    for label in range(table.n_classes):
+        rows = np.flatnonzero(table.y == label)
+        chosen[rng.permutation(rows)[: int(fraction * len(rows))]] = True
+    return chosen
+
+
+@njit(**OPTIONS)
+def _row_hashes(X: Any, y: Any, rows: Any) -> Any:
+    bits = X.view(np.uint64)
+    out = np.empty(len(rows), np.uint64)
+    for r in range(len(rows)):
+        i = rows[r]
+        h = np.uint64(y[i]) + np.uint64(0x9E3779B97F4A7C15)
+        for k in range(X.shape[1]):
+            # 0.0 and -0.0 are equal numbers with different bits
+            word = bits[i, k] if X[i, k] != 0.0 else np.uint64(0)
+            h = (h ^ word) * np.uint64(0xFF51AFD7ED558CCD)
+            h ^= h >> np.uint64(32)
+        out[r] = h
+    return out
+
+
+@njit(**OPTIONS)
+def _starts_of_runs(X: Any, y: Any, rows: Any) -> Any:
+    """Mark rows that differ from the one before."""
+    first = np.ones(len(rows), np.bool_)
+    for r in range(1, len(rows)):
+        i = rows[r]
+        j = rows[r - 1]
+        same = y[i] == y[j]
+        for k in range(X.shape[1]):
+            same = same and X[i, k] == X[j, k]
+        first[r] = not same
+    return first

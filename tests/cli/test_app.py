@@ -1,0 +1,105 @@
+"""What holds for every command."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import moet
+from moet.cli.app import app
+from moet.cli.output import Exit, write_text
+
+COMMANDS = sorted(get_command(app).commands)
+
+
+def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "moet", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+
+def test_commands():
+    assert COMMANDS == ["demo", "fit", "predict", "show"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_has_help(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == Exit.OK
+    assert get_command(app).commands[command].help
+    for parameter in get_command(app).commands[command].params:
+        assert parameter.help, parameter.name
+    assert "--json" in result.stdout
+
+
+def test_help_and_version_in_a_process():
+    result = moet_process("--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert all(command in result.stdout for command in COMMANDS)
+    assert moet_process("--version").stdout == f"moet {moet.__version__}\n"
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from moet.cli.app import main\n"
+        "sys.argv = ['moet', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'numba', 'pandas', 'sklearn', 'scipy', 'rich'} & set(sys.modules)))\n"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments", ["--wrong", "nonsense", "fit", "show m.json --wrong", "fit a.csv --target y -o m.json --experts 0"]
+)
+def test_wrong_usage_is_exit_code_2(run, arguments):
+    result = run(*arguments.split())
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert result.stderr
+
+
+def test_an_error_is_one_line_without_a_traceback():
+    result = moet_process("show", "missing.moet.json")
+    assert (result.returncode, result.stdout) == (Exit.USAGE, "")
+    assert result.stderr.startswith("moet: error: cannot load missing.moet.json: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_interrupt_is_short_and_leaves_no_file(tmp_path):
+    fifo = tmp_path / "data.csv"
+    os.mkfifo(fifo)  # reading it blocks, so the command is certain to be at work when interrupted
+    command = [sys.executable, "-m", "moet", "fit", str(fifo), "--target", "y", "-o", str(tmp_path / "m.moet.json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        writer = open_once_read(fifo, process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+        os.close(writer)
+    assert (process.returncode, stdout, stderr) == (Exit.INTERRUPTED, "", "moet: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def open_once_read(fifo: Path, process: subprocess.Popen[str]) -> int:
+    """Open a fifo for writing as soon as the process reads it."""
+    while process.poll() is None:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            time.sleep(0.05)
+    raise AssertionError(process.communicate())
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "out.csv"
+    write_text(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "new \ud800")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,120 @@
+"""Tables in, numbers out."""
+
+import numpy as np
+import pytest
+
+from moet.cli.data import MAX_CATEGORIES, agreement, encode, encode_like, labels, read_table, text_columns
+from moet.errors import InputError
+
+
+@pytest.fixture
+def mixed(write_csv):
+    return write_csv(
+        "mixed.csv", ["size", "code", "flag", "y"], [[1.5, "a", True, 1], [2, "07", False, 0], [3, "b", True, 1]]
+    )
+
+
+def test_text_becomes_one_column_per_value(mixed):
+    features = encode(read_table(mixed).drop(columns="y"))
+    assert list(features.columns) == ["size", "code=07", "code=a", "code=b", "flag"]
+    assert features.to_numpy().tolist() == [[1.5, 0, 1, 0, 1], [2, 1, 0, 0, 0], [3, 0, 0, 1, 1]]
+    assert set(features.dtypes) == {np.dtype(np.float64)}
+
+
+def test_a_model_finds_its_columns_by_name(mixed, write_csv, capsys):
+    names = list(encode(read_table(mixed).drop(columns="y")).columns)
+    # here the codes all look like numbers, the order differs, and one code is new
+    path = write_csv("new.csv", ["flag", "other", "code", "size"], [[0, "x", "07", 5], [1, "x", "7", 6]])
+    table = read_table(path, text_columns(names))
+    assert encode_like(table, names).tolist() == [[5, 1, 0, 0, 0], [6, 0, 0, 0, 1]]
+    assert capsys.readouterr().err == "moet: 1 rows have values of 'code' that the model never saw, such as '7'\n"
+
+
+def test_columns_that_are_one_hot_already_are_used_as_they_are(write_csv):
+    table = read_table(write_csv("t.csv", ["code=a", "code=b"], [[1, 0], [0, 1]]), text_columns(["code=a", "code=b"]))
+    assert encode_like(table, ["code=b", "code=a"]).tolist() == [[0, 1], [1, 0]]
+
+
+def test_equals_signs_in_names(write_csv):
+    path = write_csv("t.csv", ["a=b", "c"], [["x=y", 1], ["z", 2]])
+    names = list(encode(read_table(path)).columns)
+    assert names == ["a=b=x=y", "a=b=z", "c"]
+    assert encode_like(read_table(path, text_columns(names)), names).tolist() == [[1, 0, 1], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("a,y\n", "no rows"),
+        ("a,y\n1,2,3\n", "not a table"),
+        ('a,y\n"1,2\n', "not a table"),
+    ],
+)
+def test_broken_files(tmp_path, content, message):
+    path = tmp_path / "t.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        read_table(path)
+
+
+def test_missing_and_binary_files(tmp_path):
+    with pytest.raises(InputError, match="there is no file"):
+        read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
+    with pytest.raises(InputError, match="not a table"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_a_byte_order_mark_is_not_part_of_a_name(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,2\n", encoding="utf-8-sig")
+    assert list(read_table(tmp_path / "t.csv").columns) == ["a", "y"]
+
+
+def test_bad_cells_are_named(write_csv):
+    holes = read_table(write_csv("t.csv", ["a", "b"], [[1, "x"], ["", ""], ["", "y"]]))
+    with pytest.raises(InputError, match=r"missing in column 'a' \(2 of 3 rows\), 'b' \(1 of 3 rows\)"):
+        encode(holes)
+    with pytest.raises(InputError, match=r"missing in column 'a'"):
+        encode_like(holes, ["a"])
+    with pytest.raises(InputError, match="'a' holds infinite"):
+        encode(read_table(write_csv("t.csv", ["a"], [[1], ["inf"]])))
+    with pytest.raises(InputError, match="'a' must hold numbers, but has 'x'"):
+        encode_like(read_table(write_csv("t.csv", ["a"], [[1], ["x"]])), ["a"])
+
+
+def test_a_text_column_with_too_many_values_is_no_category(write_csv):
+    rows = [[f"id{k}"] for k in range(MAX_CATEGORIES + 1)]
+    with pytest.raises(InputError, match=r"'name' is text with 257 different values"):
+        encode(read_table(write_csv("t.csv", ["name"], rows)))
+
+
+def test_names_must_not_clash(write_csv):
+    with pytest.raises(InputError, match="'a=x'"):
+        encode(read_table(write_csv("t.csv", ["a", "a=x"], [["x", 1], ["y", 2]])))
+
+
+def test_missing_columns_are_listed(write_csv):
+    table = read_table(write_csv("t.csv", ["a", "b"], [[1, 2]]))
+    with pytest.raises(InputError, match="lacks 'color', 'c'; it has 'a', 'b'"):
+        encode_like(table, ["a", "color=red", "color=blue", "c"])
+    with pytest.raises(InputError, match="no column 'y'; the columns are 'a', 'b'"):
+        labels(table, "y")
+
+
+def test_labels_keep_their_type(mixed, write_csv):
+    table = read_table(mixed)
+    assert labels(table, "y").tolist() == [1, 0, 1]
+    assert labels(table, "code").tolist() == ["a", "07", "b"]
+    assert labels(table, "flag").tolist() == [True, False, True]
+    with pytest.raises(InputError, match="real numbers"):
+        labels(table, "size")
+    with pytest.raises(InputError, match="missing"):
+        labels(read_table(write_csv("t.csv", ["a", "y"], [[1, 2], [2, ""]])), "y")
+
+
+def test_agreement_counts_equal_labels(write_csv):
+    table = read_table(write_csv("t.csv", ["n", "t"], [[1, "a"], [2, "b"], [3, "a"], [1, "c"]]))
+    assert agreement(np.array([1, 2, 1, 1]), table, "n") == 0.75
+    assert agreement(np.array(["a", "a", "a", "a"]), table, "t") == 0.5
+    assert agreement(np.array([1, 2, 1, 1]), table, "t") == 0.0

@@ -1,0 +1,166 @@
+"""The way of a table through the commands, and everything that can be wrong with it."""
+
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from moet import load
+from moet.cli.app import app
+from moet.cli.output import Exit
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A model file of a table in which weight and color decide the kind."""
+    folder = tmp_path_factory.mktemp("fitted")
+    rows = [
+        [weight, color, "apple" if weight > 150 and color == "red" else "pear"]
+        for weight in range(50, 300, 5)
+        for color in ("red", "green")
+    ]
+    data, model = folder / "fruit.csv", folder / "fruit.moet.json"
+    with data.open("w", newline="") as file:
+        csv.writer(file).writerows([["weight", "color", "kind"], *rows])
+    arguments = ["fit", data, "--target", "kind", "--experts", 2, "--depth", 2, "--hard", "--json", "-o", model]
+    return data, model, CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_fit_reports_and_saves(fitted):
+    _, model, result = fitted
+    assert result.exit_code == Exit.OK
+    report = json.loads(result.stdout)
+    assert report["model"] == str(model)
+    assert report["rows"] == 100
+    assert report["classes"] == ["apple", "pear"]
+    assert report["train_accuracy"] == 1.0
+    assert report["test_accuracy"] is None
+    mixture = load(model)
+    assert mixture.feature_names == ("weight", "color=green", "color=red")
+    assert mixture.prediction == report["prediction"] == "hard"
+    assert report["size"] == mixture.size._asdict()
+
+
+def test_fit_for_people_with_held_out_rows(run, fitted, tmp_path):
+    data, _, _ = fitted
+    model = tmp_path / "m.moet.json"
+    result = run("fit", data, "--target", "kind", "--experts", 1, "--depth", 2, "--test-fraction", 0.25, "-o", model)
+    assert result.exit_code == Exit.OK
+    names = [line.split("  ")[0] for line in result.stdout.splitlines()]
+    assert names == ["train accuracy", "test accuracy", "log-likelihood", "size", "saved to"]
+    assert "(75 rows)" in result.stdout
+    assert "(25 rows)" in result.stdout
+    assert load(model).prediction == "soft"
+
+
+def test_the_same_seed_gives_the_same_file(run, fitted, tmp_path):
+    data, model, _ = fitted
+    again = tmp_path / "again.moet.json"
+    run("fit", data, "--target", "kind", "--experts", 2, "--depth", 2, "--hard", "-o", again)
+    assert again.read_bytes() == model.read_bytes()
+
+
+def test_predict_prints_one_label_per_line(run, fitted, write_csv):
+    _, model, _ = fitted
+    table = write_csv("new.csv", ["color", "id", "weight"], [["red", 7, 200], ["green", 8, 200], ["red", 9, 60]])
+    result = run("predict", model, table)
+    assert (result.exit_code, result.stdout, result.stderr) == (Exit.OK, "apple\npear\npear\n", "")
+
+
+def test_predict_tells_about_unseen_categories(run, fitted, write_csv):
+    _, model, _ = fitted
+    result = run("predict", model, write_csv("new.csv", ["color", "weight"], [["blue", 100]]))
+    assert result.exit_code == Exit.OK
+    assert "'blue'" in result.stderr
+
+
+def test_predict_probabilities_and_accuracy(run, fitted, tmp_path):
+    data, model, _ = fitted
+    output = tmp_path / "out.csv"
+    result = run("predict", model, data, "--proba", "--target", "kind", "-o", output)
+    assert (result.exit_code, result.stdout) == (Exit.OK, "")
+    assert "accuracy 1.0000 (100 rows)" in result.stderr
+    with output.open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["label", "p(apple)", "p(pear)"]
+    assert len(rows) == 100
+    for row in rows:
+        assert float(row["p(apple)"]) + float(row["p(pear)"]) == pytest.approx(1)
+        assert row["label"] == max("apple", "pear", key=lambda label: float(row[f"p({label})"]))
+
+
+def test_predict_as_json(run, fitted):
+    data, model, _ = fitted
+    result = json.loads(run("predict", model, data, "--proba", "--target", "kind", "--json").stdout)
+    assert len(result["predictions"]) == len(result["probabilities"]) == result["rows"] == 100
+    assert result["accuracy"] == 1.0
+    assert result["classes"] == ["apple", "pear"]
+
+
+def test_show(run, fitted):
+    _, model, _ = fitted
+    text = run("show", model).stdout
+    assert text.startswith("hard mixture of 2 experts")
+    assert "weight" in text
+    assert json.loads(run("show", model, "--json").stdout)["rules"] == text.rstrip("\n")
+    assert run("show", model, "--digits", 17).exit_code == Exit.OK
+
+
+def test_demo(run, tmp_path):
+    result = run("demo", "-o", tmp_path / "demo", "--json")
+    assert result.exit_code == Exit.OK
+    report = json.loads(result.stdout)
+    assert report["held_out_accuracy"] > report["tree_held_out_accuracy"]
+    assert load(report["model"]).size._asdict() == report["size"]
+    assert report["rules"].startswith("hard mixture of 2 experts")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("a,y\n", "has a header but no rows"),
+        ("a;y\n1;2\n", "single column 'a;y'"),
+        ("a,b\n1,2\n", "no column 'y'; the columns are 'a', 'b'"),
+        ("a,y\n1,0\n,1\n", "'a' (1 of 2 rows)"),
+        ("a,y\n1,0.5\n2,1\n", "real numbers"),
+    ],
+)
+def test_fit_refuses_bad_tables_in_one_line(run, tmp_path, content, message):
+    data, model = tmp_path / "t.csv", tmp_path / "m.moet.json"
+    data.write_text(content)
+    result = run("fit", data, "--target", "y", "-o", model)
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert result.stderr.startswith("moet: error: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+    assert not model.exists()
+
+
+def test_fit_refuses_a_place_it_cannot_write_to_before_working(run, fitted, tmp_path):
+    data, _, _ = fitted
+    for output in (tmp_path, tmp_path / "nowhere" / "m.moet.json"):
+        result = run("fit", data, "--target", "kind", "-o", output)
+        assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+
+
+def test_a_target_with_one_value_is_a_model_too(run, write_csv, tmp_path):
+    data, model = write_csv("t.csv", ["a", "y"], [[1, "same"], [2, "same"]]), tmp_path / "m.moet.json"
+    assert run("fit", data, "--target", "y", "-o", model).exit_code == Exit.OK
+    assert run("predict", model, data).stdout == "same\nsame\n"
+
+
+def test_predict_refuses_a_table_without_the_features(run, fitted, write_csv):
+    _, model, _ = fitted
+    result = run("predict", model, write_csv("t.csv", ["weight"], [[1]]))
+    assert result.exit_code == Exit.USAGE
+    assert "lacks 'color'; it has 'weight'" in result.stderr
+
+
+def test_predict_and_show_refuse_what_is_no_model(run, fitted):
+    data, _, _ = fitted
+    for arguments in (["predict", data, data], ["show", data]):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+        assert result.stderr.count("\n") == 1
