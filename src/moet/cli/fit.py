@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moet.cli.output import AsJson, check_writable, print_json, print_report, size_in_words
 from moet.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from moet.model.mixture import Mixture
 
 
 def fit(
@@ -51,6 +58,7 @@ def fit(
     save(mixture, output)
 
     correct = mixture.predict(X.to_numpy()) == y
+    log_likelihood = _log_likelihood(mixture, X.to_numpy()[train], y[train])
     result = {
         "model": str(output),
         "prediction": mixture.prediction,
@@ -60,7 +68,7 @@ def fit(
         "train_accuracy": float(correct[train].mean()),
         "test_rows": len(test),
         "test_accuracy": float(correct[test].mean()) if len(test) else None,
-        "log_likelihood": float(classifier.log_likelihoods_[-1]),
+        "log_likelihood": log_likelihood if math.isfinite(log_likelihood) else None,
         "iterations": int(classifier.n_iter_),
         "size": mixture.size._asdict(),
     }
@@ -70,7 +78,17 @@ def fit(
     report = {"train accuracy": f"{result['train_accuracy']:.4f} ({len(train)} rows)"}
     if len(test):
         report["test accuracy"] = f"{result['test_accuracy']:.4f} ({len(test)} rows)"
-    report["log-likelihood"] = f"{result['log_likelihood']:.4f} per row"
+    report["log-likelihood"] = f"{log_likelihood:.4f} per row"
     report["size"] = size_in_words(mixture)
     report["saved to"] = str(output)
     print_report(report)
+
+
+def _log_likelihood(mixture: Mixture, X: NDArray[np.float64], y: NDArray[Any]) -> float:
+    """Mean log P(y|x) of the saved model, minus infinity if it rules a label out."""
+    import numpy as np
+
+    column = {label: c for c, label in enumerate(mixture.classes.tolist())}
+    probabilities = mixture.predict_proba(X)[np.arange(len(y)), [column[label] for label in y.tolist()]]
+    with np.errstate(divide="ignore"):
+        return float(np.log(probabilities).mean())

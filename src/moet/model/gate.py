@@ -244,10 +244,10 @@ def expected_curvature(X: Any, rows: Any, weight: Any, mean: Any, inverse_scale:
                     factor[i] = w[i] * gate[j, i] * (same - gate[other, i])
                 for k in range(width):
                     for m in range(width):
-                        total = 0.0
+                        cell = 0.0
                         for i in range(n):
-                            total += factor[i] * columns[k, i] * columns[m, i]
-                        out[j, k, other, m] += total
+                            cell += factor[i] * columns[k, i] * columns[m, i]
+                        out[j, k, other, m] += cell
     for j in range(n_experts):
         for other in range(j):
             out[other, :, j, :] = out[j, :, other, :].T
@@ -278,13 +278,24 @@ def responsibilities(likelihood: Any, weight: Any, out: Any) -> float:
     """
     n_experts, n_rows = out.shape
     value = 0.0
-    for i in range(n_rows):
-        total = 0.0
+    total = np.empty(BLOCK)
+    for start in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - start)
+        block = slice(start, start + n)
+        w = weight[block]
+        for i in range(n):
+            total[i] = 0.0
         for j in range(n_experts):
-            total += out[j, i] * likelihood[j, i]
-        if weight[i] > 0.0:
-            value += weight[i] * np.log(max(total, 1e-12))
+            g = out[j, block]
+            p = likelihood[j, block]
+            for i in range(n):
+                total[i] += g[i] * p[i]
+        for i in range(n):
+            value += w[i] * np.log(max(total[i], 1e-12))
         for j in range(n_experts):
-            h = out[j, i] * likelihood[j, i] / total if total > 0.0 else out[j, i]
-            out[j, i] = h if h >= NEGLIGIBLE else 0.0
+            g = out[j, block]
+            p = likelihood[j, block]
+            for i in range(n):
+                h = g[i] * p[i] / total[i] if total[i] > 0.0 else g[i]
+                g[i] = h if h >= NEGLIGIBLE else 0.0
     return value

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.bins import Bins, bin_table
+from moet.model.ccp import cost_complexity_prune
 from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness
 from moet.model.gate import Scaler
 from moet.model.grow import Criterion, GrowOptions
@@ -220,5 +221,10 @@ def run_from(
 def snapshot(theta: Floats, experts: Experts, bench: Bench, settings: Settings) -> Mixture:
     """Freeze the present state in raw units."""
     weights, bias = bench.rows.scaler.fold(theta)
-    trees = [Tree(t.feature, t.threshold, t.left, t.right, t.probabilities()) for t in experts.trees]
+    trees = []
+    for grown in experts.trees:
+        tree = Tree(grown.feature, grown.threshold, grown.left, grown.right, grown.probabilities())
+        if settings.ccp_alpha > 0:
+            tree = cost_complexity_prune(tree, grown.class_weight.sum(axis=1), settings.ccp_alpha, settings.criterion)
+        trees.append(tree)
     return Mixture(weights, bias, trees, np.arange(bench.table.n_classes), prediction=settings.prediction)

@@ -1,0 +1,265 @@
+"""The scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from moet.model.grow import Criterion
+from moet.model.init import Init
+from moet.model.mixture import Mixture, Prediction
+from moet.model.recipe import RACE_SURVIVORS, Settings, Watch, train
+from moet.model.solve import GateSolver
+from moet.model.table import canonical_table
+from moet.progress import progress_bar
+
+Callback = Callable[[int, float, Mixture], None]
+
+
+class MoETClassifier(ClassifierMixin, BaseEstimator):
+    """Mixture of expert trees: decision trees behind a linear softmax gate, trained by EM.
+
+    Parameters
+    ----------
+    n_experts : int, default=4
+        Number of experts, the paper's E.
+    max_depth : int or None, default=3
+        Deepest tree; 0 makes every expert a single leaf, None sets no limit.
+    prediction : {"soft", "hard"}, default="soft"
+        ``"soft"`` averages the experts weighted by the gate (MoËT); ``"hard"`` asks only the most probable expert
+        (MoËT_h), which is what can be proved and exported. Training selects the model by the mode given here.
+    criterion : {"gini", "entropy"}, default="gini"
+        Impurity that splits reduce.
+    min_samples_leaf : float, default=None
+        Least total weight of a leaf. By default 5 typical rows (0.5 % of a table of fewer than 1,000 distinct rows)
+        during EM, and 1, 5 or 20, chosen on held-out rows, in the hard phase.
+    min_impurity_decrease : float, default=0.0
+        Least decrease of impurity for a split, as in scikit-learn.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of minimal cost-complexity pruning, as in scikit-learn.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights.
+    init : {"race", "random", "kmeans", "linear"}, default="race"
+        Where the gate starts. ``"race"`` tries several kinds in turn, ``"random"`` is the paper's, ``"kmeans"``
+        clusters (x, y), ``"linear"`` starts from a linear policy.
+    n_init : int, default=8
+        Number of starting points. With more than one they are raced on a sample of the rows, and the best two run.
+    gate_solver : {"likelihood", "lbfgs", "newton", "gradient", "adam"}, default="likelihood"
+        How the gate improves in each round: L-BFGS on the likelihood of the mixture; L-BFGS, Newton, a gradient step
+        or an Adam step on the paper's Σ h log g.
+    gate_l2 : float, default=1e-4
+        Ridge penalty on the gate's standardised parameters, per unit of mean log-likelihood.
+    learning_rate, learning_rate_decay : float, default=0.3 and 0.97
+        Step of ``"gradient"`` and ``"adam"``, and its factor after each round.
+    max_iter : int, default=4
+        Rounds of EM on all rows.
+    tol : float, default=1e-4
+        EM stops when the mean log-likelihood changes by less, or when five rounds have not improved the score on
+        held-out rows. 0 runs all rounds.
+    hard_iter : int, default=8
+        Rounds of the hard phase: trees regrown on the rows that the gate gives them, gate refitted to who is right.
+    validation_fraction : float, default=0.15
+        Share of the distinct rows held out to choose the best round. A row and its copies are never on both sides.
+        Tables of fewer than 1,000 distinct rows hold nothing out.
+    random_state : int, RandomState or None, default=None
+        The same seed gives the identical model.
+    callback : callable, default=None
+        Called as ``callback(epoch, log_likelihood, mixture)`` after every round on all rows.
+    verbose : int, default=0
+        1 shows a progress bar on stderr.
+
+    Attributes
+    ----------
+    mixture_ : Mixture
+        The fitted model.
+    classes_ : array
+        Labels.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+    n_iter_ : int
+        Rounds of the run that gave the model.
+    converged_ : bool
+        Whether its EM met ``tol``.
+    log_likelihoods_ : list of float
+        Mean log-likelihood per round of that run.
+
+    Notes
+    -----
+    The procedure as published: ``init="random", n_init=1, gate_solver="adam", gate_l2=0, min_samples_leaf=1,
+    max_iter=50, tol=0, hard_iter=0``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_experts": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "prediction": [StrOptions({"soft", "hard"})],
+        "criterion": [StrOptions({"gini", "entropy"})],
+        "min_samples_leaf": [Interval(Real, 0, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "init": [StrOptions({"race", "random", "kmeans", "linear"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "gate_solver": [StrOptions({"likelihood", "lbfgs", "newton", "gradient", "adam"})],
+        "gate_l2": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate_decay": [Interval(Real, 0, 1, closed="right")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "hard_iter": [Interval(Integral, 0, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "random_state": ["random_state"],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_experts: int = 4,
+        max_depth: int | None = 3,
+        *,
+        prediction: Prediction = "soft",
+        criterion: Criterion = "gini",
+        min_samples_leaf: float | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        init: Init = "race",
+        n_init: int = 8,
+        gate_solver: GateSolver = "likelihood",
+        gate_l2: float = 1e-4,
+        learning_rate: float = 0.3,
+        learning_rate_decay: float = 0.97,
+        max_iter: int = 4,
+        tol: float = 1e-4,
+        hard_iter: int = 8,
+        validation_fraction: float = 0.15,
+        random_state: int | np.random.RandomState | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.max_depth = max_depth
+        self.prediction = prediction
+        self.criterion = criterion
+        self.min_samples_leaf = min_samples_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.class_weight = class_weight
+        self.init = init
+        self.n_init = n_init
+        self.gate_solver = gate_solver
+        self.gate_l2 = gate_l2
+        self.learning_rate = learning_rate
+        self.learning_rate_decay = learning_rate_decay
+        self.max_iter = max_iter
+        self.tol = tol
+        self.hard_iter = hard_iter
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MoETClassifier:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Exactly equivalent to repeating rows; rows of weight 0 are ignored.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weight = weight * compute_sample_weight(self.class_weight, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if not weight.any():
+            raise ValueError("all sample weights are zero: there is no row to learn from")
+        table = canonical_table(X, codes.astype(np.int32), weight, len(self.classes_))
+        unit = float(table.weight.mean())
+        table = replace(table, weight=table.weight / unit)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with threadpool_limits(1, user_api="blas"), self._watch() as watch:
+            trained = train(table, self._settings(unit), np.random.default_rng(seed), watch)
+        self.mixture_ = self._labelled(trained.mixture)
+        self.log_likelihoods_ = trained.log_likelihoods
+        self.n_iter_ = len(trained.log_likelihoods)
+        self.converged_ = trained.converged
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Label of every row in the chosen prediction mode."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Class probabilities of every row: gate-weighted if soft, those of the most probable expert if hard."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return self.mixture_.predict_proba_hard(X) if self.prediction == "hard" else self.mixture_.predict_proba(X)
+
+    def _settings(self, unit: float) -> Settings:
+        leaf = self.min_samples_leaf
+        return Settings(
+            n_experts=self.n_experts,
+            max_depth=np.iinfo(np.int32).max if self.max_depth is None else self.max_depth,
+            prediction=self.prediction,
+            criterion=self.criterion,
+            min_samples_leaf=None if leaf is None else leaf / unit,
+            min_impurity_decrease=self.min_impurity_decrease,
+            ccp_alpha=self.ccp_alpha,
+            init=self.init,
+            n_init=self.n_init,
+            gate_solver=self.gate_solver,
+            gate_l2=self.gate_l2,
+            learning_rate=self.learning_rate,
+            learning_rate_decay=self.learning_rate_decay,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            hard_iter=self.hard_iter,
+            validation_fraction=self.validation_fraction,
+        )
+
+    def _labelled(self, mixture: Mixture) -> Mixture:
+        """Give a mixture over class indices the labels and feature names of the table."""
+        names = getattr(self, "feature_names_in_", None)
+        return Mixture(
+            mixture.gate_weights,
+            mixture.gate_bias,
+            mixture.trees,
+            self.classes_,
+            feature_names=None if names is None else list(names),
+            prediction=self.prediction,
+        )
+
+    @contextmanager
+    def _watch(self) -> Iterator[Watch]:
+        """Count the rounds of a fit and tell the progress bar and the callback of each."""
+        runs = min(self.n_init, RACE_SURVIVORS)
+        with progress_bar("moet fit", runs * (self.max_iter + self.hard_iter), shown=self.verbose > 0) as advance:
+            epochs = count(1)
+
+            def watch(log_likelihood: float, mixture: Mixture) -> None:
+                advance(f"log-likelihood {log_likelihood:.4f}")
+                if self.callback is not None:
+                    self.callback(next(epochs), log_likelihood, self._labelled(mixture))
+
+            yield watch
