@@ -257,9 +257,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         with progress_bar("moet fit", runs * (self.max_iter + self.hard_iter), shown=self.verbose > 0) as advance:
             epochs = count(1)
 
-            def watch(log_likelihood: float, mixture: Mixture) -> None:
+            def watch(log_likelihood: float, model: Callable[[], Mixture]) -> None:
                 advance(f"log-likelihood {log_likelihood:.4f}")
                 if self.callback is not None:
-                    self.callback(next(epochs), log_likelihood, self._labelled(mixture))
+                    self.callback(next(epochs), log_likelihood, self._labelled(model()))
 
             yield watch

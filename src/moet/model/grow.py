@@ -55,7 +55,8 @@ class GrownTree(NamedTuple):
     right: NDArray[np.int32]
     class_weight: NDArray[np.float64]
 
-    def probabilities(self) -> NDArray[np.float64]:
+    @property
+    def value(self) -> NDArray[np.float64]:
         """Weighted share of each class in each node, the paper's p̂_l."""
         return self.class_weight / self.class_weight.sum(axis=1, keepdims=True)
 

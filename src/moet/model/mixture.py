@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError, ModelError
-from moet.model.route import leaf_of_state, leaves_of_rows, soft_probabilities
-from moet.model.tree import LEAF, Tree
+from moet.model.flat import FlatMixture
+from moet.model.route import leaf_of_state
+from moet.model.tree import Tree
 
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier
@@ -130,8 +131,7 @@ class Mixture:
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Gate-weighted class probabilities P(y|x) = Σ_j g_j(x) P(y|x, θ_j)."""
-        flat = self._flat
-        proba = soft_probabilities(self._rows(X), *flat.routing, flat.value)
+        proba = self._flat.soft_proba(self._rows(X))
         if not np.all(np.isfinite(proba)):
             raise InputError("the gate overflows on this input: its logits exceed the range of float64")
         return proba
@@ -153,8 +153,7 @@ class Mixture:
             raise InputError(f"a state of this model has {self.n_features} numbers, got shape {state.shape}")
         if self.prediction == "soft":
             return self._label_list[int(self.predict_proba(state[None, :])[0].argmax())]
-        flat = self._flat
-        leaf = leaf_of_state(state, *flat.routing)
+        leaf = leaf_of_state(state, *self._flat.routing)
         if leaf < 0:
             raise InputError(f"a state must be finite, got {state.tolist()}")
         return self._leaf_labels[leaf]
@@ -195,8 +194,8 @@ class Mixture:
         return Mixture, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     @cached_property
-    def _flat(self) -> _FlatMixture:
-        return _flatten(self)
+    def _flat(self) -> FlatMixture:
+        return FlatMixture.of(self.gate_weights, self.gate_bias, self.trees)
 
     @cached_property
     def _label_list(self) -> list[Any]:
@@ -207,8 +206,7 @@ class Mixture:
         return [self._label_list[c] for c in self._flat.leaf_class]
 
     def _leaves(self, X: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        expert, leaf = leaves_of_rows(self._rows(X), *self._flat.routing)
-        return expert, leaf
+        return self._flat.leaves(self._rows(X))
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = _input_array(X)
@@ -216,50 +214,7 @@ class Mixture:
             raise InputError(f"expected rows of {self.n_features} features, got an array of shape {rows.shape}")
         if not np.all(np.isfinite(rows)):
             raise InputError("the input contains NaN or infinity; a model answers for finite numbers only")
-        # always read-only, or the kernels would be compiled twice: for writable arrays and for others
-        rows = rows.view()
-        rows.flags.writeable = False
         return rows
-
-
-class _Routing(NamedTuple):
-    """What finds the leaf of a state, in the layout that :mod:`moet.model.route` describes."""
-
-    gate_weights: NDArray[np.float64]
-    gate_bias: NDArray[np.float64]
-    roots: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    children: NDArray[np.int32]
-
-
-class _FlatMixture(NamedTuple):
-    """All trees of a mixture in one set of arrays, for the compiled kernels."""
-
-    routing: _Routing
-    value: NDArray[np.float64]
-    leaf_class: NDArray[np.int64]
-
-
-def _flatten(mixture: Mixture) -> _FlatMixture:
-    trees = mixture.trees
-    offsets = np.cumsum([0] + [tree.n_nodes for tree in trees[:-1]])
-    children = np.concatenate(
-        [np.stack([tree.left, tree.right], axis=1) + offset for tree, offset in zip(trees, offsets, strict=True)]
-    )
-    feature = np.concatenate([tree.feature for tree in trees])
-    leaf = feature == LEAF
-    children[leaf] = np.flatnonzero(leaf)[:, None]
-    value = np.concatenate([tree.value for tree in trees])
-    routing = _Routing(
-        gate_weights=mixture.gate_weights,
-        gate_bias=mixture.gate_bias,
-        roots=offsets.astype(np.int32),
-        feature=np.where(leaf, 0, feature).astype(np.int32),
-        threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
-        children=children.astype(np.int32),
-    )
-    return _FlatMixture(routing, value, value.argmax(axis=1))
 
 
 def _input_array(values: ArrayLike) -> NDArray[np.float64]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from moet.model.bins import Bins, bin_table
 from moet.model.ccp import cost_complexity_prune
 from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness
+from moet.model.flat import FlatMixture
 from moet.model.gate import Scaler
-from moet.model.grow import Criterion, GrowOptions
+from moet.model.grow import Criterion, GrowOptions, GrownTree
 from moet.model.init import Init, initial_gates
 from moet.model.mixture import Mixture, Prediction
 from moet.model.solve import GateSolver, GateStep
@@ -43,6 +45,10 @@ GATE_STEPS, LONG_GATE_STEPS = 5, 15
 PATIENCE = 5
 """Rounds without a better score on held-out rows before EM stops."""
 
+HARD_PATIENCE = 8
+HARD_SURVIVORS = 2
+RACE_FLAT_STEPS = 15
+HARD_STEPS = 15
 
 @dataclass(frozen=True)
 class Settings:
@@ -76,33 +82,87 @@ class Settings:
         return GateStep(self.gate_solver, self.gate_l2, self.learning_rate, self.learning_rate_decay)
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The best snapshot of a run from one starting point, and how it came about."""
+class Snapshot(NamedTuple):
+    """A state of training: gate parameters and trees."""
 
-    mixture: Mixture
-    score: float
-    log_likelihoods: list[float]
-    converged: bool
+    theta: Floats
+    trees: list[GrownTree]
+
+    def flatten(self, scaler: Scaler, settings: Settings) -> FlatMixture:
+        """Return the form that predicts."""
+        return FlatMixture.of(*scaler.fold(self.theta), self.final_trees(settings))
+
+    def freeze(self, scaler: Scaler, settings: Settings) -> Mixture:
+        """Return the public form, in raw units; its classes are class indices."""
+        trees = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in self.final_trees(settings)]
+        classes = np.arange(trees[0].n_classes)
+        return Mixture(*scaler.fold(self.theta), trees, classes, prediction=settings.prediction)
+
+    def final_trees(self, settings: Settings) -> list[GrownTree] | list[Tree]:
+        """Return the trees after cost-complexity pruning."""
+        if settings.ccp_alpha == 0:
+            return self.trees
+        return [
+            cost_complexity_prune(
+                Tree(t.feature, t.threshold, t.left, t.right, t.value),
+                t.class_weight.sum(axis=1),
+                settings.ccp_alpha,
+                settings.criterion,
+            )
+            for t in self.trees
+        ]
 
 
-Watch = Callable[[float, Mixture], None]
-"""Called after every round on all rows with the mean log-likelihood and the snapshot."""
+Watch = Callable[[float, Callable[[], Mixture]], None]
+"""Called after every round on all rows with the mean log-likelihood and a function that makes the model so far."""
 
 
 class Judge:
     """Scores snapshots in the prediction mode that will be used."""
 
-    def __init__(self, table: Table, prediction: Prediction) -> None:
+    def __init__(self, table: Table, scaler: Scaler, settings: Settings) -> None:
         self._X = table.X[table.rows]
         self._y = table.y
         self._share = table.weight / table.weight.sum()
-        self._hard = prediction == "hard"
+        self._scaler = scaler
+        self._settings = settings
 
-    def score(self, mixture: Mixture) -> float:
+    def score(self, snapshot: Snapshot) -> float:
         """Weighted accuracy."""
-        answer = mixture.predict_hard(self._X) if self._hard else mixture.predict_soft(self._X)
+        flat = snapshot.flatten(self._scaler, self._settings)
+        if self._settings.prediction == "hard":
+            answer = flat.leaf_class[flat.leaves(self._X)[1]]
+        else:
+            answer = flat.soft_proba(self._X).argmax(axis=1)
         return float(self._share @ (answer == self._y))
+
+
+@dataclass
+class Run:
+    """Training from one starting point: its best snapshot and how it came about."""
+
+    theta: Floats
+    best: Snapshot | None = None
+    score: float = -np.inf
+    log_likelihoods: list[float] = field(default_factory=list)
+    converged: bool = False
+
+    def consider(self, theta: Floats, experts: Experts, judge: Judge) -> float:
+        """Score a state and keep it if it is the best so far."""
+        snapshot = Snapshot(theta, experts.trees)
+        score = judge.score(snapshot)
+        if score > self.score:
+            self.best, self.score = snapshot, score
+        return score
+
+
+class Trained(NamedTuple):
+    """The best snapshot of all runs, and the course of its run."""
+
+    mixture: Mixture
+    score: float
+    log_likelihoods: list[float]
+    converged: bool
 
 
 def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
@@ -112,18 +172,27 @@ def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Wat
     held_out = np.zeros(len(table), dtype=bool)
     if len(table) >= SMALL_TABLE:
         held_out = split(table, settings.validation_fraction, rng)
-    judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, settings.prediction)
+    judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, scaler, settings)
     if held_out.any():
         kept = np.flatnonzero(~held_out)
         table, bins = table.take(kept), bins.take(kept)
     smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
     bench = Bench.of(table, bins, scaler, settings.max_depth, smoothing)
     leaf_choices = MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,)
-    runs = [
-        run_from(bench, theta, settings, judge, leaf_choices, watch)
-        for theta in starting_gates(bench, bins, settings, judge, rng)
-    ]
-    return max(runs, key=lambda run: run.score)
+
+    def watch_run(run: Run, log_likelihood: float, snapshot: Snapshot) -> None:
+        run.log_likelihoods.append(log_likelihood)
+        watch(log_likelihood, lambda: snapshot.freeze(scaler, settings))
+
+    runs = [Run(theta) for theta in starting_gates(bench, bins, settings, judge, rng)]
+    for run in runs:
+        em_phase(run, bench, settings, judge, watch_run)
+    runs.sort(key=lambda run: -run.score)
+    for run in runs[:HARD_SURVIVORS]:
+        hard_phase(run, bench, settings, judge, leaf_choices, watch_run)
+    best = max(runs, key=lambda run: run.score)
+    assert best.best is not None
+    return Trained(best.best.freeze(scaler, settings), best.score, best.log_likelihoods, best.converged)
 
 
 def starting_gates(
@@ -142,7 +211,7 @@ def starting_gates(
     finished = []
     for start in gates:
         theta, experts = race(track, start, settings)
-        finished.append((judge.score(snapshot(theta, experts, track, settings)), theta))
+        finished.append((judge.score(Snapshot(theta, experts.trees)), theta))
     finished.sort(key=lambda entry: -entry[0])
     return [theta for _, theta in finished[:RACE_SURVIVORS]]
 
@@ -153,78 +222,52 @@ def race(track: Bench, theta: Floats, settings: Settings) -> tuple[Floats, Exper
     options = settings.grow_options(len(track.table))
     flat = replace(options, max_depth=0)
     share = track.rows.probabilities(theta)
-    rounds = [(flat, LONG_GATE_STEPS)] * FLAT_ROUNDS + [(options, GATE_STEPS)] * DEEP_ROUNDS
+    rounds = [(flat, RACE_FLAT_STEPS)] * FLAT_ROUNDS + [(options, GATE_STEPS)] * DEEP_ROUNDS
     for grow, steps in rounds:
         theta, experts, share, _ = em_round(track, theta, share, grow, gate, steps)
     return theta, experts
 
 
-def run_from(
-    bench: Bench, theta: Floats, settings: Settings, judge: Judge, leaf_choices: tuple[float, ...], watch: Watch
-) -> Trained:
-    """EM from one starting point, then the hard phase from its best round."""
-    log_likelihoods: list[float] = []
-    best_mixture, best_score = None, -np.inf
-
-    def consider(theta: Floats, experts: Experts, log_likelihood: float | None = None) -> float:
-        nonlocal best_mixture, best_score
-        mixture = snapshot(theta, experts, bench, settings)
-        score = judge.score(mixture)
-        if score > best_score:
-            best_mixture, best_score = mixture, score
-        if log_likelihood is not None:
-            log_likelihoods.append(log_likelihood)
-            watch(log_likelihood, mixture)
-        return score
-
+def em_phase(run: Run, bench: Bench, settings: Settings, judge: Judge, watch: Callable[..., None]) -> None:
+    """EM on all rows; leaves the gate of its best round in the run."""
+    theta = run.theta
     gate = settings.new_gate_step()
     options = settings.grow_options(len(bench.table))
     share = bench.rows.probabilities(theta)
     if settings.n_init == 1:
         theta, _, share, _ = em_round(bench, theta, share, replace(options, max_depth=0), gate, LONG_GATE_STEPS)
-    em_score, em_theta, stale, converged = -np.inf, theta, 0, False
+    best_score, stale = -np.inf, 0
+    steps = GATE_STEPS if settings.max_depth > 0 else LONG_GATE_STEPS
     for _ in range(settings.max_iter):
-        steps = GATE_STEPS if settings.max_depth > 0 else LONG_GATE_STEPS
         theta, experts, share, log_likelihood = em_round(bench, theta, share, options, gate, steps)
-        score = consider(theta, experts, log_likelihood)
-        if score > em_score:
-            em_score, em_theta, stale = score, theta, 0
-        else:
-            stale += 1
-        gain = np.inf if len(log_likelihoods) < 2 else log_likelihoods[-1] - log_likelihoods[-2]
-        converged = abs(gain) < settings.tol
-        if converged or (settings.tol > 0 and stale >= PATIENCE):
+        score = run.consider(theta, experts, judge)
+        watch(run, log_likelihood, Snapshot(theta, experts.trees))
+        stale += 1
+        if score > best_score:
+            best_score, run.theta, stale = score, theta, 0
+        history = run.log_likelihoods
+        run.converged = len(history) > 1 and abs(history[-1] - history[-2]) < settings.tol
+        if run.converged or (settings.tol > 0 and stale >= PATIENCE):
             break
 
-    theta = em_theta
-    for t in range(settings.hard_iter):
+
+def hard_phase(
+    run: Run, bench: Bench, settings: Settings, judge: Judge, leaf_choices: tuple[float, ...], watch: Callable[..., None]
+) -> None:
+    """Regrow the trees on the rows the gate gives them, refit the gate to who is right, and so on."""
+    theta = run.theta
+    options, stale, best_score = None, 0, -np.inf
+    for _ in range(settings.hard_iter):
         share = hard_share(bench, theta)
-        if t == 0:
-            tried = []
-            for leaf in leaf_choices:
-                options = settings.grow_options(len(bench.table), leaf)
-                experts = bench.grow_experts(share, options)
-                tried.append((consider(theta, experts), options, experts))
-            _, options, experts = max(tried, key=lambda entry: entry[0])
-        else:
-            experts = bench.grow_experts(share, options)
-            consider(theta, experts)
-        if t == settings.hard_iter - 1:
-            break
-        theta = refit_gate_on_rightness(bench, theta, experts, HARD_L2, LONG_GATE_STEPS)
+        tried = []
+        for candidate in [options] if options else [settings.grow_options(len(bench.table), c) for c in leaf_choices]:
+            experts = bench.grow_experts(share, candidate)
+            tried.append((run.consider(theta, experts, judge), candidate, experts))
+        score, options, experts = max(tried, key=lambda entry: entry[0])
+        theta = refit_gate_on_rightness(bench, theta, experts, HARD_L2, HARD_STEPS)
+        score = max(score, run.consider(theta, experts, judge))
         likelihood = experts.label_likelihood(bench.table, bench.smoothing)
-        consider(theta, experts, bench.rows.responsibilities(theta, likelihood)[1])
-    assert best_mixture is not None
-    return Trained(best_mixture, best_score, log_likelihoods, converged)
-
-
-def snapshot(theta: Floats, experts: Experts, bench: Bench, settings: Settings) -> Mixture:
-    """Freeze the present state in raw units."""
-    weights, bias = bench.rows.scaler.fold(theta)
-    trees = []
-    for grown in experts.trees:
-        tree = Tree(grown.feature, grown.threshold, grown.left, grown.right, grown.probabilities())
-        if settings.ccp_alpha > 0:
-            tree = cost_complexity_prune(tree, grown.class_weight.sum(axis=1), settings.ccp_alpha, settings.criterion)
-        trees.append(tree)
-    return Mixture(weights, bias, trees, np.arange(bench.table.n_classes), prediction=settings.prediction)
+        watch(run, bench.rows.responsibilities(theta, likelihood)[1], Snapshot(theta, experts.trees))
+        stale += 1
+        if score > best_score: best_score, stale = score, 0
+        if stale >= HARD_PATIENCE: break

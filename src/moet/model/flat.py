@@ -1,0 +1,86 @@
+"""A mixture's trees joined into one set of arrays, as the compiled kernels want them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.route import leaves_of_rows, soft_probabilities
+from moet.model.tree import LEAF
+
+
+class TreeArrays(Protocol):
+    """Anything with the arrays of a :class:`moet.Tree`."""
+
+    @property
+    def feature(self) -> NDArray[np.int32]: ...
+    @property
+    def threshold(self) -> NDArray[np.float64]: ...
+    @property
+    def left(self) -> NDArray[np.int32]: ...
+    @property
+    def right(self) -> NDArray[np.int32]: ...
+    @property
+    def value(self) -> NDArray[np.float64]: ...
+
+
+class Routing(NamedTuple):
+    """What finds the leaf of a state, in the layout that :mod:`moet.model.route` describes."""
+
+    gate_weights: NDArray[np.float64]
+    gate_bias: NDArray[np.float64]
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    children: NDArray[np.int32]
+
+
+class FlatMixture(NamedTuple):
+    """All trees of a mixture in one set of arrays, for the compiled kernels."""
+
+    routing: Routing
+    value: NDArray[np.float64]
+    leaf_class: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64], trees: Sequence[TreeArrays]
+    ) -> FlatMixture:
+        """Join the arrays of the trees."""
+        offsets = np.cumsum([0] + [len(tree.feature) for tree in trees[:-1]])
+        children = np.concatenate(
+            [np.stack([tree.left, tree.right], axis=1) + offset for tree, offset in zip(trees, offsets, strict=True)]
+        )
+        feature = np.concatenate([tree.feature for tree in trees])
+        leaf = feature == LEAF
+        children[leaf] = np.flatnonzero(leaf)[:, None]
+        value = np.concatenate([tree.value for tree in trees])
+        routing = Routing(
+            gate_weights=read_only_view(gate_weights),
+            gate_bias=read_only_view(gate_bias),
+            roots=offsets.astype(np.int32),
+            feature=np.where(leaf, 0, feature).astype(np.int32),
+            threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
+            children=children.astype(np.int32),
+        )
+        return cls(routing, value, value.argmax(axis=1))
+
+    def leaves(self, X: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Most probable expert and answering leaf of every row."""
+        expert, leaf = leaves_of_rows(read_only_view(X), *self.routing)
+        return expert, leaf
+
+    def soft_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gate-weighted class probabilities of every row."""
+        out: NDArray[np.float64] = soft_probabilities(read_only_view(X), *self.routing, self.value)
+        return out
+
+
+def read_only_view(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """View that cannot be written to: kernels would be compiled twice, for writable arrays and for others."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
