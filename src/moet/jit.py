@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import event
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-"""Options of every ``numba.njit``: cached on disk, GIL released, C-like division. Never ``fastmath`` for predictions."""
+"""Options of every kernel: cached on disk, GIL released, C-like division. Never ``fastmath`` for predictions."""
 
 
 class _Announcer(event.Listener):

@@ -193,7 +193,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is no row to learn from")
-        table = canonical_table(X, codes.astype(np.int32), weight, len(self.classes_))
+        table = canonical_table(np.asarray(X), codes.astype(np.int32), weight, len(self.classes_))
         unit = float(table.weight.mean())
         table = replace(table, weight=table.weight / unit)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moet.model.bins import Bins
 from moet.model.gate import NEGLIGIBLE, Scaler
-from moet.model.grow import Grower, GrowOptions, GrownTree
+from moet.model.grow import Grower, GrownTree, GrowOptions
 from moet.model.solve import GateRows, GateStep, maximise
 from moet.model.table import Table
 
@@ -35,7 +35,7 @@ class Experts(NamedTuple):
         ``smoothing`` is the weight of that prior; with 0 this is the paper's p̂_l and may be 0.
         """
         prior = smoothing * class_shares(table)
-        out = np.empty(self.leaf.shape)
+        out = np.empty(self.leaf.shape, dtype=np.float32)
         for j, tree in enumerate(self.trees):
             total = tree.class_weight.sum(axis=1, keepdims=True) + smoothing
             out[j] = ((tree.class_weight + prior) / total)[self.leaf[j], table.y]
@@ -118,6 +118,6 @@ def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: f
     if not telling.any():
         return theta
     rows = GateRows(bench.table.take(np.flatnonzero(telling)), bench.rows.scaler)
-    likelihood = np.where(right[:, telling], RIGHT, WRONG)
+    likelihood = np.where(right[:, telling], np.float32(RIGHT), np.float32(WRONG))
     scale = float(bench.table.weight.sum())
     return maximise(lambda t: rows.mixture(t, likelihood), theta, scale, l2, steps)

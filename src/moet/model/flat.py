@@ -16,15 +16,24 @@ class TreeArrays(Protocol):
     """Anything with the arrays of a :class:`moet.Tree`."""
 
     @property
-    def feature(self) -> NDArray[np.int32]: ...
+    def feature(self) -> NDArray[np.int32]:
+        """Tested feature."""
+
     @property
-    def threshold(self) -> NDArray[np.float64]: ...
+    def threshold(self) -> NDArray[np.float64]:
+        """Tested value."""
+
     @property
-    def left(self) -> NDArray[np.int32]: ...
+    def left(self) -> NDArray[np.int32]:
+        """Left child."""
+
     @property
-    def right(self) -> NDArray[np.int32]: ...
+    def right(self) -> NDArray[np.int32]:
+        """Right child."""
+
     @property
-    def value(self) -> NDArray[np.float64]: ...
+    def value(self) -> NDArray[np.float64]:
+        """Class probabilities."""
 
 
 class Routing(NamedTuple):

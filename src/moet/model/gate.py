@@ -2,7 +2,8 @@
 
 The gate works on standardised features x̃ = (x - mean) / scale with a constant 1 appended, and its parameters
 ``theta`` (the paper's θ_g) have shape (n_experts, n_features + 1), bias last. Rows are worked in blocks that stay in
-the processor's first cache; arrays over rows and experts are laid out (n_experts, n).
+the processor's first cache, in float32 (sums over blocks in float64), twice as fast and exact enough to climb by;
+arrays over rows and experts are float32 too, laid out (n_experts, n).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from moet.jit import OPTIONS
 from moet.model.table import Table
 
-BLOCK = 128
+BLOCK = 256
 
 NEGLIGIBLE = 1e-4
 """Responsibilities below this count as zero, so that a tree skips the rows it has nothing to do with."""
@@ -25,6 +26,13 @@ NEGLIGIBLE = 1e-4
 # Training need not agree bit for bit with other implementations, only with itself: let the compiler fuse and reorder.
 _FUSED = {**OPTIONS, "fastmath": {"contract"}}
 _REORDERED = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
+
+_ZERO, _ONE = np.float32(0), np.float32(1)
+_LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
+_ROUNDER = np.float32(12582912)  # 1.5 · 2^23: adding it leaves the nearest integer in the lowest bits
+_LOWEST = np.float32(-87)
+_IMPOSSIBLE, _NEGLIGIBLE = np.float32(1e-12), np.float32(NEGLIGIBLE)
+_C2, _C3, _C4, _C5, _C6 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720))
 
 
 @dataclass(frozen=True)
@@ -62,36 +70,27 @@ class Scaler:
 
 @njit(**_FUSED)
 def _exp_in_place(values: Any, n: int) -> None:
-    """Replace ``n`` non-positive numbers by their exponentials (relative error below 1e-15), vectorised.
+    """Replace ``n`` non-positive numbers by their exponentials (relative error about 2e-7), vectorised.
 
-    exp(x) = 2^k · exp(r) with k = round(x / ln 2): adding 1.5·2^52 leaves k in the lowest bits, and adding k to the
-    exponent bits of the polynomial multiplies it by 2^k.
+    exp(x) = 2^k · exp(r) with k = round(x / ln 2); adding k to the exponent bits of exp(r) multiplies it by 2^k.
     """
-    magic = 6755399441055744.0
-    shifted = np.empty(BLOCK)
-    shifted_bits = shifted.view(np.int64)
-    bits = values.view(np.int64)
+    shifted = np.empty(BLOCK, np.float32)
+    shifted_bits = shifted.view(np.int32)
+    bits = values.view(np.int32)
     for i in range(n):
-        x = max(values[i], -700.0)
-        t = x * 1.4426950408889634 + magic
+        x = max(values[i], _LOWEST)
+        t = x * _LOG2_E + _ROUNDER
         shifted[i] = t
-        k = t - magic
-        r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10
-        p = 2.08767569878681e-09
-        p = p * r + 2.505210838544172e-08
-        p = p * r + 2.755731922398589e-07
-        p = p * r + 2.7557319223985893e-06
-        p = p * r + 2.48015873015873e-05
-        p = p * r + 1.984126984126984e-04
-        p = p * r + 1.3888888888888889e-03
-        p = p * r + 8.333333333333333e-03
-        p = p * r + 4.1666666666666664e-02
-        p = p * r + 1.6666666666666666e-01
-        p = p * r + 0.5
-        p = p * r + 1.0
-        values[i] = p * r + 1.0
+        k = t - _ROUNDER
+        r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+        p = _C6 * r + _C5
+        p = p * r + _C4
+        p = p * r + _C3
+        p = p * r + _C2
+        p = p * r + _ONE
+        values[i] = p * r + _ONE
     for i in range(n):
-        bits[i] += shifted_bits[i] << 52
+        bits[i] += shifted_bits[i] << 23
 
 
 @njit(**_REORDERED)
@@ -108,7 +107,7 @@ def _block_gate(
     for i in range(n):
         for k in range(last):
             columns[k, i] = (X[rows[i], k] - mean[k]) * inverse_scale[k]
-        columns[last, i] = 1.0
+        columns[last, i] = _ONE
     for j in range(n_experts):
         logit = gate[j]
         for i in range(n):
@@ -121,7 +120,7 @@ def _block_gate(
     logit = gate[0]
     for i in range(n):
         top[i] = logit[i]
-        total[i] = 0.0
+        total[i] = _ZERO
     for j in range(1, n_experts):
         logit = gate[j]
         for i in range(n):
@@ -145,7 +144,7 @@ def _add_gradient(residual: Any, columns: Any, n: int, gradient: Any) -> None:
         r = residual[j]
         for k in range(gradient.shape[1]):
             column = columns[k]
-            total = 0.0
+            total = _ZERO
             for i in range(n):
                 total += r[i] * column[i]
             gradient[j, k] += total
@@ -159,17 +158,18 @@ def mixture_objective(
     n_experts = theta.shape[0]
     value = 0.0
     gradient = np.zeros(theta.shape)
-    columns = np.empty((theta.shape[1], BLOCK))
-    gate = np.empty((n_experts, BLOCK))
-    top = np.empty(BLOCK)
-    total = np.empty(BLOCK)
+    theta = theta.astype(np.float32)
+    columns = np.empty((theta.shape[1], BLOCK), np.float32)
+    gate = np.empty((n_experts, BLOCK), np.float32)
+    top = np.empty(BLOCK, np.float32)
+    total = np.empty(BLOCK, np.float32)
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         block = slice(start, start + n)
         _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
-        w = weight[block]
+        w = weight[block].astype(np.float32)
         for i in range(n):
-            total[i] = 0.0
+            total[i] = _ZERO
         for j in range(n_experts):
             g = gate[j]
             p = likelihood[j, block]
@@ -177,12 +177,12 @@ def mixture_objective(
                 total[i] += g[i] * p[i]
         for i in range(n):
             value += w[i] * np.log(total[i])
-            total[i] = 1.0 / total[i]
+            total[i] = _ONE / total[i]
         for j in range(n_experts):
             g = gate[j]
             p = likelihood[j, block]
             for i in range(n):
-                g[i] *= w[i] * (p[i] * total[i] - 1.0)
+                g[i] *= w[i] * (p[i] * total[i] - _ONE)
         _add_gradient(gate, columns, n, gradient)
     return value, gradient
 
@@ -196,16 +196,17 @@ def expected_objective(
     gradient = np.zeros(theta.shape)
     chosen = np.zeros(theta.shape)
     value = 0.0
-    columns = np.empty((width, BLOCK))
-    gate = np.empty((n_experts, BLOCK))
-    wanted = np.empty((n_experts, BLOCK))
-    top = np.empty(BLOCK)
-    total = np.empty(BLOCK)
+    slopes = theta.astype(np.float32)
+    columns = np.empty((width, BLOCK), np.float32)
+    gate = np.empty((n_experts, BLOCK), np.float32)
+    wanted = np.empty((n_experts, BLOCK), np.float32)
+    top = np.empty(BLOCK, np.float32)
+    total = np.empty(BLOCK, np.float32)
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         block = slice(start, start + n)
-        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
-        w = weight[block]
+        _block_gate(X, rows[block], mean, inverse_scale, slopes, columns, gate, top, total)
+        w = weight[block].astype(np.float32)
         for i in range(n):
             top[i] += np.log(total[i])
         for j in range(n_experts):
@@ -227,24 +228,25 @@ def expected_curvature(X: Any, rows: Any, weight: Any, mean: Any, inverse_scale:
     """Negative Hessian of :func:`expected_objective`, shape (n_experts, width, n_experts, width)."""
     n_experts, width = theta.shape
     out = np.zeros((n_experts, width, n_experts, width))
-    columns = np.empty((width, BLOCK))
-    gate = np.empty((n_experts, BLOCK))
-    top = np.empty(BLOCK)
-    total = np.empty(BLOCK)
-    factor = np.empty(BLOCK)
+    slopes = theta.astype(np.float32)
+    columns = np.empty((width, BLOCK), np.float32)
+    gate = np.empty((n_experts, BLOCK), np.float32)
+    top = np.empty(BLOCK, np.float32)
+    total = np.empty(BLOCK, np.float32)
+    factor = np.empty(BLOCK, np.float32)
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         block = slice(start, start + n)
-        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
-        w = weight[block]
+        _block_gate(X, rows[block], mean, inverse_scale, slopes, columns, gate, top, total)
+        w = weight[block].astype(np.float32)
         for j in range(n_experts):
             for other in range(j + 1):
-                same = 1.0 if j == other else 0.0
+                same = _ONE if j == other else _ZERO
                 for i in range(n):
                     factor[i] = w[i] * gate[j, i] * (same - gate[other, i])
                 for k in range(width):
                     for m in range(width):
-                        cell = 0.0
+                        cell = _ZERO
                         for i in range(n):
                             cell += factor[i] * columns[k, i] * columns[m, i]
                         out[j, k, other, m] += cell
@@ -257,10 +259,11 @@ def expected_curvature(X: Any, rows: Any, weight: Any, mean: Any, inverse_scale:
 @njit(**_REORDERED)
 def gate_probabilities(X: Any, rows: Any, mean: Any, inverse_scale: Any, theta: Any, out: Any) -> None:
     """Write g_j(x_i) into ``out`` (n_experts, n)."""
-    columns = np.empty((theta.shape[1], BLOCK))
-    gate = np.empty((theta.shape[0], BLOCK))
-    top = np.empty(BLOCK)
-    total = np.empty(BLOCK)
+    theta = theta.astype(np.float32)
+    columns = np.empty((theta.shape[1], BLOCK), np.float32)
+    gate = np.empty((theta.shape[0], BLOCK), np.float32)
+    top = np.empty(BLOCK, np.float32)
+    total = np.empty(BLOCK, np.float32)
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         block = slice(start, start + n)
@@ -278,24 +281,24 @@ def responsibilities(likelihood: Any, weight: Any, out: Any) -> float:
     """
     n_experts, n_rows = out.shape
     value = 0.0
-    total = np.empty(BLOCK)
+    total = np.empty(BLOCK, np.float32)
     for start in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - start)
         block = slice(start, start + n)
         w = weight[block]
         for i in range(n):
-            total[i] = 0.0
+            total[i] = _ZERO
         for j in range(n_experts):
             g = out[j, block]
             p = likelihood[j, block]
             for i in range(n):
                 total[i] += g[i] * p[i]
         for i in range(n):
-            value += w[i] * np.log(max(total[i], 1e-12))
+            value += w[i] * np.log(max(total[i], _IMPOSSIBLE))
         for j in range(n_experts):
             g = out[j, block]
             p = likelihood[j, block]
             for i in range(n):
-                h = g[i] * p[i] / total[i] if total[i] > 0.0 else g[i]
-                g[i] = h if h >= NEGLIGIBLE else 0.0
+                h = g[i] * p[i] / total[i] if total[i] > _ZERO else g[i]
+                g[i] = h if h >= _NEGLIGIBLE else _ZERO
     return value

@@ -61,7 +61,6 @@ class GrownTree(NamedTuple):
         return self.class_weight / self.class_weight.sum(axis=1, keepdims=True)
 
 
-
 class Grower:
     """Grows trees on one table; holds the scratch memory that all of them share."""
 
@@ -81,9 +80,7 @@ class Grower:
         self._threshold = np.empty(capacity)
         self._class_weight = np.empty((capacity, table.n_classes))
 
-    def grow(
-        self, weight: NDArray[np.float64], options: GrowOptions, leaf_of_row: NDArray[np.int32]
-    ) -> GrownTree:
+    def grow(self, weight: NDArray[np.float64], options: GrowOptions, leaf_of_row: NDArray[np.int32]) -> GrownTree:
         """Grow a tree on the rows of noticeable weight, and write the leaf of *every* row into ``leaf_of_row``."""
         table, bins = self._table, self._bins
         n_nodes = _grow(
@@ -112,8 +109,8 @@ class Grower:
         return GrownTree(feature, self._threshold[:n_nodes].copy(), left, right, self._class_weight[:n_nodes].copy())
 
 
-# A split is scored by Σ over both sides of Σ_c a_c²/a (Gini) or Σ_c a_c log₂(a_c/a) (entropy): larger is purer. Scans keep
-# the sums over classes Σ_c term(a_c) up to date; the helpers take scalars only, for arrays would cost reference counts.
+# A split is scored by the sum over both sides of Σ_c a_c²/a (Gini) or Σ_c a_c log₂(a_c/a) (entropy): larger is purer.
+# Scans keep Σ_c term(a_c) up to date. The helpers take scalars only: arrays would cost reference counts in inner loops.
 
 
 @njit(inline="always", **OPTIONS)
@@ -292,7 +289,7 @@ def _split_by_sorting(
 ) -> Any:  # fmt: skip
     """Best split of a small node: (purity, feature, value below, value above).
 
-    Values are raw numbers in a tiny node (up to RAW_ROWS), else bins, and then ``span`` shrinks to those that hold rows.
+    Values are raw numbers in a tiny node (up to RAW_ROWS), else bins; ``span`` then shrinks to those that hold rows.
     """
     n = end - start
     values = np.empty(n)
@@ -489,9 +486,7 @@ def _grow(
             small_start, small_end, large_start, large_end = middle, end, start, middle
         subtract = depth + 1 < max_depth and large_end - large_start > CODE_ROWS
         if subtract:
-            _fill_histogram(
-                histograms[slot + 1], codes, y, weight, order, small_start, small_end, offset, span, C
-            )
+            _fill_histogram(histograms[slot + 1], codes, y, weight, order, small_start, small_end, offset, span, C)
             for j in range(n_features):
                 for b in range((offset[j] + span[0, j]) * C, (offset[j] + span[1, j] + 1) * C):
                     histograms[slot, b] -= histograms[slot + 1, b]

@@ -65,9 +65,7 @@ STARTS: dict[Init, tuple[Callable[[GateRows, int, np.random.Generator], Floats],
 }
 
 
-def initial_gates(
-    init: Init, n_init: int, rows: GateRows, n_experts: int, rng: np.random.Generator
-) -> list[Floats]:
+def initial_gates(init: Init, n_init: int, rows: GateRows, n_experts: int, rng: np.random.Generator) -> list[Floats]:
     """Compute ``n_init`` starting points."""
     starts = STARTS[init]
     return [starts[r % len(starts)](rows, n_experts, rng) for r in range(n_init)]

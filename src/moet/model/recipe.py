@@ -14,7 +14,7 @@ from moet.model.ccp import cost_complexity_prune
 from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness
 from moet.model.flat import FlatMixture
 from moet.model.gate import Scaler
-from moet.model.grow import Criterion, GrowOptions, GrownTree
+from moet.model.grow import Criterion, GrownTree, GrowOptions
 from moet.model.init import Init, initial_gates
 from moet.model.mixture import Mixture, Prediction
 from moet.model.solve import GateSolver, GateStep
@@ -49,6 +49,7 @@ HARD_PATIENCE = 8
 HARD_SURVIVORS = 2
 RACE_FLAT_STEPS = 15
 HARD_STEPS = 15
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -252,7 +253,12 @@ def em_phase(run: Run, bench: Bench, settings: Settings, judge: Judge, watch: Ca
 
 
 def hard_phase(
-    run: Run, bench: Bench, settings: Settings, judge: Judge, leaf_choices: tuple[float, ...], watch: Callable[..., None]
+    run: Run,
+    bench: Bench,
+    settings: Settings,
+    judge: Judge,
+    leaf_choices: tuple[float, ...],
+    watch: Callable[..., None],
 ) -> None:
     """Regrow the trees on the rows the gate gives them, refit the gate to who is right, and so on."""
     theta = run.theta
@@ -269,5 +275,7 @@ def hard_phase(
         likelihood = experts.label_likelihood(bench.table, bench.smoothing)
         watch(run, bench.rows.responsibilities(theta, likelihood)[1], Snapshot(theta, experts.trees))
         stale += 1
-        if score > best_score: best_score, stale = score, 0
-        if stale >= HARD_PATIENCE: break
+        if score > best_score:
+            best_score, stale = score, 0
+        if stale >= HARD_PATIENCE:
+            break

@@ -38,7 +38,7 @@ class GateRows:
 
     def probabilities(self, theta: Floats) -> Floats:
         """g_j(x_i), shape (n_experts, n)."""
-        out = np.empty((len(theta), len(self.table)))
+        out = np.empty((len(theta), len(self.table)), dtype=np.float32)
         gate_probabilities(self.table.X, self.table.rows, self.scaler.mean, self.scaler.inverse_scale, theta, out)
         return out
 
@@ -74,7 +74,7 @@ def maximise(
 
     def negative(flat: Floats) -> tuple[float, Floats]:
         value, gradient = objective(flat.reshape(theta.shape))
-        return -value / scale + 0.5 * l2 * (flat @ flat), l2 * flat - gradient.ravel() / scale
+        return -value / scale + 0.5 * l2 * float(flat @ flat), l2 * flat - gradient.ravel() / scale
 
     result = minimize(negative, theta.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps, "gtol": 1e-7})
     return result.x.reshape(theta.shape)

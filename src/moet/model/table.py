@@ -49,9 +49,7 @@ class Table:
         return Table(self.X, self.rows[index], self.y[index], self.weight[index], self.n_classes)
 
 
-def canonical_table(
-    X: NDArray[np.float64], y: NDArray[np.int32], weight: NDArray[np.float64], n_classes: int
-) -> Table:
+def canonical_table(X: NDArray[np.float64], y: NDArray[np.int32], weight: NDArray[np.float64], n_classes: int) -> Table:
     """Merge equal rows of positive weight and put them in an order that depends on their content alone."""
     X = X.view()
     X.flags.writeable = False
@@ -78,14 +76,21 @@ def _row_hashes(X: Any, y: Any, rows: Any) -> Any:
     out = np.empty(len(rows), np.uint64)
     for r in range(len(rows)):
         i = rows[r]
-        h = np.uint64(y[i]) + np.uint64(0x9E3779B97F4A7C15)
+        h = _mix(np.uint64(y[i]))
         for k in range(X.shape[1]):
             # 0.0 and -0.0 are equal numbers with different bits
-            word = bits[i, k] if X[i, k] != 0.0 else np.uint64(0)
-            h = (h ^ word) * np.uint64(0xFF51AFD7ED558CCD)
-            h ^= h >> np.uint64(32)
+            h = _mix(h ^ (bits[i, k] if X[i, k] != 0.0 else np.uint64(0)))
         out[r] = h
     return out
+
+
+@njit(inline="always", **OPTIONS)
+def _mix(h: Any) -> Any:
+    """SplitMix64: every bit of the input moves every bit of the output, also of numbers that differ in few bits."""
+    h += np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
 
 
 @njit(**OPTIONS)
