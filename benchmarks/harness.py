@@ -42,12 +42,13 @@ def machine() -> str:
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; floats with three significant digits, numbers to the right."""
-    table = Table(title=title, title_justify="left")
+    """Print a table; floats with three significant digits, everything to the right."""
+    table = Table()
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row))
+    console.print(f"\n{title}")
     console.print(table)
 
 

@@ -68,10 +68,11 @@ def our_epoch(X: Floats, y: Ints, theta: Floats, likelihood: Floats, max_depth: 
     """One EM epoch of ours and its CPU seconds, with leaves as small as the reference's: one row of any weight."""
     table = canonical_table(X, y.astype(np.int32), np.ones(len(y)), int(y.max()) + 1)
     bench = Bench.of(table, bin_table(table), Scaler.of(table), max_depth, SMOOTHING)
-    share, _ = bench.rows.responsibilities(theta, np.ascontiguousarray(likelihood[:, table.rows]))
+    share, _ = bench.rows.responsibilities(theta, likelihood[:, table.rows].astype(np.float32))
     gate, options = GateStep("likelihood", 1e-4, 0.3, 0.97), GrowOptions(max_depth, min_samples_leaf=0.0)
+    em_round(bench, theta, share, options, gate, steps=5)  # compiles what is not compiled
     after, cpu = cpu_seconds(lambda: em_round(bench, theta, share, options, gate, steps=5), repeat=3)
-    trees = [Tree(t.feature, t.threshold, t.left, t.right, t.probabilities()) for t in after.experts.trees]
+    trees = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in after.experts.trees]
     return Mixture(*bench.rows.scaler.fold(after.theta), trees, range(table.n_classes), prediction="soft"), cpu
 
 
@@ -257,10 +258,10 @@ def growth(results: Results, quick: bool, seeds: int) -> None:
     }
     for name, values in variations.items():
         cpu = [results.measure(fit_time, **(base | {name: value}))["cpu"] for value in values]
-        exponents = np.diff(np.log(cpu)) / np.diff(np.log(np.maximum(values, 1)))
+        exponents = ["", *(np.diff(np.log(cpu)) / np.diff(np.log(np.maximum(values, 1)))).tolist()]
         fixed = ", ".join(f"{key} = {value}" for key, value in base.items() if key != name)
-        lines = [[v, s, e] for v, s, e in zip(values, cpu, ["", *exponents.tolist()], strict=True)]
-        show(f"CPU seconds of a fit, 20 features, {fixed}", [name, "CPU s", "exponent"], lines)
+        lines = list(zip(values, cpu, exponents, strict=True))
+        show(f"CPU seconds of a fit, 20 features, {fixed}", [name, "CPU s", f"exponent of {name}"], lines)
 
 
 # ------------------------------------------------------------------------------------------------------------------

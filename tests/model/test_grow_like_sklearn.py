@@ -62,7 +62,7 @@ def compare_splits(table, ours, peer, criterion):
     """Walk down both trees and count their splits: the same, or a tie between two equally good ones.
 
     Two features may part the rows of a node in the same way, perhaps with the sides exchanged: that is the same split.
-    Where the trees really part ways, both splits must leave the same impurity; the branches below are then not compared.
+    Where the trees really part ways, both splits must leave the same impurity; what is below is then not compared.
     """
     X = table.X[table.rows]
     counts = Counter()
@@ -85,7 +85,9 @@ def compare_splits(table, ours, peer, criterion):
                 children = children[::-1]
             stack += [(ours.left[a], children[0], rows[left_a]), (ours.right[a], children[1], rows[~left_a])]
         else:
-            after = [impurity(table, rows[s], criterion) + impurity(table, rows[~s], criterion) for s in (left_a, left_b)]
+            after = [
+                impurity(table, rows[s], criterion) + impurity(table, rows[~s], criterion) for s in (left_a, left_b)
+            ]
             assert after[0] == pytest.approx(after[1], abs=3 * TIE * table.weight[rows].sum())
             counts["tie"] += 1
     return counts

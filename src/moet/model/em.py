@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moet.model.bins import Bins
 from moet.model.gate import NEGLIGIBLE, Scaler
 from moet.model.grow import Grower, GrownTree, GrowOptions
-from moet.model.solve import GateRows, GateStep, maximise
+from moet.model.solve import GateRows, GateStep, Singles, maximise
 from moet.model.table import Table
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ class Experts(NamedTuple):
     trees: list[GrownTree]
     leaf: NDArray[np.int32]
 
-    def label_likelihood(self, table: Table, smoothing: float) -> Floats:
+    def label_likelihood(self, table: Table, smoothing: float) -> Singles:
         """P(y_i|x_i, θ_j): share of the row's class in its leaf, shrunk to the class shares of the whole table.
 
         ``smoothing`` is the weight of that prior; with 0 this is the paper's p̂_l and may be 0.
@@ -52,7 +52,7 @@ class Round(NamedTuple):
 
     theta: Floats
     experts: Experts
-    share: Floats
+    share: Singles
     log_likelihood: float
 
 
@@ -70,7 +70,7 @@ class Bench:
         """Prepare a table for trees of up to ``max_depth``."""
         return cls(table, GateRows(table, scaler), Grower(table, bins, max_depth), smoothing)
 
-    def grow_experts(self, share: Floats, options: GrowOptions) -> Experts:
+    def grow_experts(self, share: Singles, options: GrowOptions) -> Experts:
         """Grow one tree per expert on rows weighted by ``share``; an expert without rows learns from all of them."""
         leaf = np.empty(share.shape, dtype=np.int32)
         trees = []
@@ -88,7 +88,7 @@ def class_shares(table: Table) -> Floats:
     return shares / shares.sum()
 
 
-def em_round(bench: Bench, theta: Floats, share: Floats, options: GrowOptions, gate: GateStep, steps: int) -> Round:
+def em_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions, gate: GateStep, steps: int) -> Round:
     """One epoch of the paper's Algorithm 1: trees on rows weighted by h_ij, then the gate, then the new h_ij."""
     experts = bench.grow_experts(share, options)
     likelihood = experts.label_likelihood(bench.table, bench.smoothing)
@@ -97,7 +97,7 @@ def em_round(bench: Bench, theta: Floats, share: Floats, options: GrowOptions, g
     return Round(theta, experts, share, log_likelihood)
 
 
-def hard_share(bench: Bench, theta: Floats) -> Floats:
+def hard_share(bench: Bench, theta: Floats) -> Singles:
     """Rows given (almost) wholly to the expert the gate would choose."""
     share = bench.rows.probabilities(theta)
     winner = share.argmax(axis=0)

@@ -37,7 +37,10 @@ _C2, _C3, _C4, _C5, _C6 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720))
 
 @dataclass(frozen=True)
 class Scaler:
-    """Weighted mean and inverse standard deviation of every feature; the inverse is 0 for a constant feature."""
+    """Weighted mean and inverse standard deviation of every feature.
+
+    The inverse is 0, such that the gate does not see it, for a feature that is constant or whose range overflows.
+    """
 
     mean: NDArray[np.float64]
     inverse_scale: NDArray[np.float64]
@@ -51,15 +54,16 @@ class Scaler:
         inverse_scale = np.zeros(n_features)
         for k in range(n_features):
             column = table.X[table.rows, k]
-            if column.min() < column.max():
+            low, high = float(column.min()), float(column.max())
+            if 0.0 < high - low < np.inf:
                 # a power of two brings huge and tiny columns into a range where squares neither overflow nor vanish
-                unit = 2.0 ** np.frexp(np.abs(column).max())[1]
+                unit = 2.0 ** (np.frexp(max(-low, high))[1] - 1)
                 column = column / unit
                 mean[k] = share @ column * unit
                 deviation = np.sqrt(share @ (column - mean[k] / unit) ** 2) * unit
                 inverse_scale[k] = 1.0 / deviation if deviation > 1e-300 else 0.0
             else:
-                mean[k] = column[0]
+                mean[k] = low if low == high else 0.0
         return cls(mean, inverse_scale)
 
     def fold(self, theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -209,14 +213,21 @@ def expected_objective(
         w = weight[block].astype(np.float32)
         for i in range(n):
             top[i] += np.log(total[i])
+            total[i] = _ZERO
         for j in range(n_experts):
-            g = gate[j]
             h = responsibility[j, block]
             wh = wanted[j]
             for i in range(n):
                 wh[i] = w[i] * h[i]
-                g[i] = wh[i] - w[i] * g[i]
-                value -= wh[i] * top[i]
+                total[i] += wh[i]
+        for i in range(n):
+            value -= total[i] * top[i]
+        # not w[i] but total[i]: a row's responsibilities sum to slightly less than 1, the negligible ones being dropped
+        for j in range(n_experts):
+            g = gate[j]
+            wh = wanted[j]
+            for i in range(n):
+                g[i] = wh[i] - total[i] * g[i]
         _add_gradient(gate, columns, n, gradient)
         _add_gradient(wanted, columns, n, chosen)
     # Σ_ij w_i h_ij logit_ij is linear in theta

@@ -40,7 +40,7 @@ def labelled_kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generato
 def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
     """Fit a linear policy (multinomial logistic regression) and hand its classes to the experts in turn."""
     n_classes = rows.table.n_classes
-    target = np.ascontiguousarray(np.eye(n_classes)[rows.table.y].T)
+    target = np.ascontiguousarray(np.eye(n_classes, dtype=np.float32)[rows.table.y].T)
     scale = float(rows.table.weight.sum())
     start = np.zeros((n_classes, rows.table.X.shape[1] + 1))
     policy = maximise(lambda theta: rows.expected(theta, target), start, scale, l2=1e-4, steps=30)

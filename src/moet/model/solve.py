@@ -23,6 +23,7 @@ from moet.model.table import Table
 GateSolver = Literal["likelihood", "lbfgs", "newton", "gradient", "adam"]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -36,27 +37,24 @@ class GateRows:
     def _arrays(self) -> tuple[Any, ...]:
         return self.table.X, self.table.rows, self.table.weight, self.scaler.mean, self.scaler.inverse_scale
 
-    def probabilities(self, theta: Floats) -> Floats:
+    def probabilities(self, theta: Floats) -> Singles:
         """g_j(x_i), shape (n_experts, n)."""
         out = np.empty((len(theta), len(self.table)), dtype=np.float32)
         gate_probabilities(self.table.X, self.table.rows, self.scaler.mean, self.scaler.inverse_scale, theta, out)
         return out
 
-    def responsibilities(self, theta: Floats, likelihood: Floats) -> tuple[Floats, float]:
+    def responsibilities(self, theta: Floats, likelihood: Singles) -> tuple[Singles, float]:
         """h_ij, and the mean log-likelihood of the rows."""
         out = self.probabilities(theta)
         total = responsibilities(likelihood, self.table.weight, out)
         return out, total / self.table.weight.sum()
 
-    def mixture(self, theta: Floats, likelihood: Floats, weight: Floats | None = None) -> tuple[float, Floats]:
+    def mixture(self, theta: Floats, likelihood: Singles) -> tuple[float, Floats]:
         """Σ w log Σ_j g_j P_j and its gradient."""
-        arrays = list(self._arrays)
-        if weight is not None:
-            arrays[2] = weight
-        value, gradient = mixture_objective(*arrays, theta, likelihood)
+        value, gradient = mixture_objective(*self._arrays, theta, likelihood)
         return value, gradient
 
-    def expected(self, theta: Floats, responsibility: Floats) -> tuple[float, Floats]:
+    def expected(self, theta: Floats, responsibility: Singles) -> tuple[float, Floats]:
         """Σ w h log g and its gradient."""
         value, gradient = expected_objective(*self._arrays, theta, responsibility)
         return value, gradient
@@ -96,7 +94,7 @@ class GateStep:
     _moments: tuple[Floats, Floats] | None = None
     _taken: int = field(default=0)
 
-    def __call__(self, rows: GateRows, theta: Floats, likelihood: Floats, steps: int) -> Floats:
+    def __call__(self, rows: GateRows, theta: Floats, likelihood: Singles, steps: int) -> Floats:
         """Return improved parameters. ``steps`` bounds the iterations of "likelihood" and "lbfgs"."""
         scale = rows.table.weight.sum()
         if self.solver == "likelihood":
@@ -120,18 +118,21 @@ class GateStep:
         return first / (1 - 0.9**self._taken) / (np.sqrt(corrected) + 1e-8)
 
 
-def _newton(rows: GateRows, theta: Floats, responsibility: Floats, l2: float) -> Floats:
+def _newton(rows: GateRows, theta: Floats, responsibility: Singles, l2: float) -> Floats:
     """One Newton step on Σ h log g - l2/2 · |theta|², halved until the objective does not fall."""
 
     def objective(t: Floats) -> tuple[float, Floats]:
         value, gradient = rows.expected(t, responsibility)
         return value - 0.5 * l2 * float((t * t).sum()), gradient - l2 * t
 
+    # adding one vector to all experts changes no probability: stay where the penalty is least, and without drift
+    theta = theta - theta.mean(axis=0)
     value, gradient = objective(theta)
     curvature = rows.curvature(theta).reshape(theta.size, theta.size)
-    # adding one vector to all experts changes nothing, so the curvature is singular without a little ridge
+    # for the same reason the curvature is singular without a little ridge
     ridge = l2 + 1e-8 * max(1.0, float(np.trace(curvature)) / theta.size)
     direction = np.linalg.solve(curvature + ridge * np.eye(theta.size), gradient.ravel()).reshape(theta.shape)
+    direction -= direction.mean(axis=0)
     step = 1.0
     while step > 1e-4:
         if objective(theta + step * direction)[0] >= value:
