@@ -116,7 +116,7 @@ def test_an_expert_that_alone_gives_mass_takes_the_row_however_small_its_gate():
 def test_the_scaler_measures_weighted_mean_and_deviation(seed, n):
     rng = np.random.default_rng(seed)
     X, y = random_problem(seed, n)
-    X = (X + [0.0, 5.0, -1e4]) * 10.0 ** rng.integers(-100, 100, 3)
+    X = (X + np.array([0.0, 5.0, -1e4])) * 10.0 ** rng.integers(-100, 100, 3)
     table = make_table(X, y, rng.exponential(size=n) + 1e-3)
     scaler = Scaler.of(table)
     rows = table.X[table.rows]

@@ -77,10 +77,10 @@ def test_newton_does_not_drift_along_directions_that_change_nothing():
 def test_more_steps_climb_higher(solver):
     problem = problem_of_regions()
     h, _ = problem.rows.responsibilities(problem.theta, problem.likelihood)
-    heights = []
-    for steps in (0, 1, 5, 50):
-        theta = GateStep(solver, 0.0, 0.3, 0.97)(problem.rows, problem.theta, problem.likelihood, steps)
-        heights.append(problem.mixture(theta) if solver == "likelihood" else problem.expected(theta, h))
+    step = GateStep(solver, 0.0, 0.3, 0.97)
+    ends = [step(problem.rows, problem.theta, problem.likelihood, steps) for steps in (1, 5, 50)]
+    thetas = [problem.theta, *ends]
+    heights = [problem.mixture(t) if solver == "likelihood" else problem.expected(t, h) for t in thetas]
     assert (np.diff(heights) > 0).all()
 
 

@@ -117,7 +117,7 @@ def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: f
     telling = (n_right > 0) & (n_right < len(right))
     if not telling.any():
         return theta
-    rows = GateRows(bench.table.take(np.flatnonzero(telling)), bench.rows.scaler)
-    likelihood = np.where(right[:, telling], np.float32(RIGHT), np.float32(WRONG))
+    rows = bench.rows.take(np.flatnonzero(telling))
+    likelihood = np.where(np.compress(telling, right, axis=1), np.float32(RIGHT), np.float32(WRONG))
     scale = float(bench.table.weight.sum())
     return maximise(lambda t: rows.mixture(t, likelihood), theta, scale, l2, steps)

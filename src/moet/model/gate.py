@@ -1,9 +1,10 @@
 """Compiled kernels of the gate during training: softmax, responsibilities, objectives and their derivatives.
 
 The gate works on standardised features x̃ = (x - mean) / scale with a constant 1 appended, and its parameters
-``theta`` (the paper's θ_g) have shape (n_experts, n_features + 1), bias last. Rows are worked in blocks that stay in
-the processor's first cache, in float32 (sums over blocks in float64), twice as fast and exact enough to climb by;
-arrays over rows and experts are float32 too, laid out (n_experts, n).
+``theta`` (the paper's θ_g) have shape (n_experts, n_features + 1), bias last. The features are laid out once as
+``blocks`` (n_blocks, n_features + 1, BLOCK) in float32: a block stays in the processor's first cache, loops over its
+rows vectorise, and float32 is exact enough to climb by (sums over blocks are float64). Arrays over rows and experts are
+float32 too, laid out (n_experts, n).
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class Scaler:
                 column = column / unit
                 mean[k] = share @ column * unit
                 deviation = np.sqrt(share @ (column - mean[k] / unit) ** 2) * unit
+                # rows of hardly any weight may be far out: keep them within the range of float32
+                deviation = max(deviation, 1e-12 * (high - low))
                 inverse_scale[k] = 1.0 / deviation if deviation > 1e-300 else 0.0
             else:
                 mean[k] = low if low == high else 0.0
@@ -97,26 +100,35 @@ def _exp_in_place(values: Any, n: int) -> None:
         bits[i] += shifted_bits[i] << 23
 
 
-@njit(**_REORDERED)
-def _block_gate(
-    X: Any, rows: Any, mean: Any, inverse_scale: Any, theta: Any, columns: Any, gate: Any, top: Any, total: Any
-) -> None:
-    """Fill ``columns`` (x̃), ``gate`` (g_j), ``top`` and ``total`` for some rows: log g_j = logit_j - top - log total.
+@njit(**OPTIONS)
+def write_blocks(X: Any, rows: Any, mean: Any, inverse_scale: Any, blocks: Any) -> None:
+    """Fill ``blocks`` with the standardised features of some rows of ``X`` and the constant 1."""
+    n_features = X.shape[1]
+    for i in range(len(rows)):
+        block = blocks[i // BLOCK]
+        for k in range(n_features):
+            block[k, i % BLOCK] = (X[rows[i], k] - mean[k]) * inverse_scale[k]
+        block[n_features, i % BLOCK] = _ONE
 
-    Loops run over one-dimensional views: the compiler vectorises those, and not indices like ``start + i``.
-    """
-    n = len(rows)
+
+@njit(**OPTIONS)
+def take_blocks(blocks: Any, index: Any, out: Any) -> None:
+    """Fill ``out`` with some rows of ``blocks``."""
+    for i in range(len(index)):
+        block = blocks[index[i] // BLOCK]
+        for k in range(blocks.shape[1]):
+            out[i // BLOCK, k, i % BLOCK] = block[k, index[i] % BLOCK]
+
+
+@njit(**_REORDERED)
+def _block_gate(columns: Any, n: int, theta: Any, gate: Any, top: Any, total: Any) -> None:
+    """Fill ``gate`` (g_j), ``top`` and ``total`` for the ``n`` rows of a block: log g_j = logit_j - top - log total."""
     n_experts, width = theta.shape
-    last = width - 1
-    for i in range(n):
-        for k in range(last):
-            columns[k, i] = (X[rows[i], k] - mean[k]) * inverse_scale[k]
-        columns[last, i] = _ONE
     for j in range(n_experts):
         logit = gate[j]
         for i in range(n):
-            logit[i] = theta[j, last]
-        for k in range(last):
+            logit[i] = theta[j, width - 1]
+        for k in range(width - 1):
             column = columns[k]
             slope = theta[j, k]
             for i in range(n):
@@ -155,22 +167,20 @@ def _add_gradient(residual: Any, columns: Any, n: int, gradient: Any) -> None:
 
 
 @njit(**_REORDERED)
-def mixture_objective(
-    X: Any, rows: Any, weight: Any, mean: Any, inverse_scale: Any, theta: Any, likelihood: Any
-) -> Any:
+def mixture_objective(blocks: Any, weight: Any, theta: Any, likelihood: Any) -> Any:
     """Σ_i w_i log Σ_j g_ij P_ij and its gradient; ``likelihood`` is P_ij = P(y_i|x_i, θ_j), positive for some j."""
     n_experts = theta.shape[0]
     value = 0.0
     gradient = np.zeros(theta.shape)
     theta = theta.astype(np.float32)
-    columns = np.empty((theta.shape[1], BLOCK), np.float32)
     gate = np.empty((n_experts, BLOCK), np.float32)
     top = np.empty(BLOCK, np.float32)
     total = np.empty(BLOCK, np.float32)
-    for start in range(0, len(rows), BLOCK):
-        n = min(BLOCK, len(rows) - start)
+    for start in range(0, len(weight), BLOCK):
+        n = min(BLOCK, len(weight) - start)
         block = slice(start, start + n)
-        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
+        columns = blocks[start // BLOCK]
+        _block_gate(columns, n, theta, gate, top, total)
         w = weight[block].astype(np.float32)
         for i in range(n):
             total[i] = _ZERO
@@ -192,24 +202,22 @@ def mixture_objective(
 
 
 @njit(**_REORDERED)
-def expected_objective(
-    X: Any, rows: Any, weight: Any, mean: Any, inverse_scale: Any, theta: Any, responsibility: Any
-) -> Any:
+def expected_objective(blocks: Any, weight: Any, theta: Any, responsibility: Any) -> Any:
     """Σ_ij w_i h_ij log g_ij (the gate's part of the paper's L̂) and its gradient, for fixed h."""
-    n_experts, width = theta.shape
+    n_experts = theta.shape[0]
     gradient = np.zeros(theta.shape)
     chosen = np.zeros(theta.shape)
     value = 0.0
     slopes = theta.astype(np.float32)
-    columns = np.empty((width, BLOCK), np.float32)
     gate = np.empty((n_experts, BLOCK), np.float32)
     wanted = np.empty((n_experts, BLOCK), np.float32)
     top = np.empty(BLOCK, np.float32)
     total = np.empty(BLOCK, np.float32)
-    for start in range(0, len(rows), BLOCK):
-        n = min(BLOCK, len(rows) - start)
+    for start in range(0, len(weight), BLOCK):
+        n = min(BLOCK, len(weight) - start)
         block = slice(start, start + n)
-        _block_gate(X, rows[block], mean, inverse_scale, slopes, columns, gate, top, total)
+        columns = blocks[start // BLOCK]
+        _block_gate(columns, n, slopes, gate, top, total)
         w = weight[block].astype(np.float32)
         for i in range(n):
             top[i] += np.log(total[i])
@@ -235,20 +243,20 @@ def expected_objective(
 
 
 @njit(**_REORDERED)
-def expected_curvature(X: Any, rows: Any, weight: Any, mean: Any, inverse_scale: Any, theta: Any) -> Any:
+def expected_curvature(blocks: Any, weight: Any, theta: Any) -> Any:
     """Negative Hessian of :func:`expected_objective`, shape (n_experts, width, n_experts, width)."""
     n_experts, width = theta.shape
     out = np.zeros((n_experts, width, n_experts, width))
     slopes = theta.astype(np.float32)
-    columns = np.empty((width, BLOCK), np.float32)
     gate = np.empty((n_experts, BLOCK), np.float32)
     top = np.empty(BLOCK, np.float32)
     total = np.empty(BLOCK, np.float32)
     factor = np.empty(BLOCK, np.float32)
-    for start in range(0, len(rows), BLOCK):
-        n = min(BLOCK, len(rows) - start)
+    for start in range(0, len(weight), BLOCK):
+        n = min(BLOCK, len(weight) - start)
         block = slice(start, start + n)
-        _block_gate(X, rows[block], mean, inverse_scale, slopes, columns, gate, top, total)
+        columns = blocks[start // BLOCK]
+        _block_gate(columns, n, slopes, gate, top, total)
         w = weight[block].astype(np.float32)
         for j in range(n_experts):
             for other in range(j + 1):
@@ -263,24 +271,28 @@ def expected_curvature(X: Any, rows: Any, weight: Any, mean: Any, inverse_scale:
                         out[j, k, other, m] += cell
     for j in range(n_experts):
         for other in range(j):
-            out[other, :, j, :] = out[j, :, other, :].T
+            for k in range(width):
+                for m in range(width):
+                    out[other, m, j, k] = out[j, k, other, m]
     return out
 
 
 @njit(**_REORDERED)
-def gate_probabilities(X: Any, rows: Any, mean: Any, inverse_scale: Any, theta: Any, out: Any) -> None:
+def gate_probabilities(blocks: Any, theta: Any, out: Any) -> None:
     """Write g_j(x_i) into ``out`` (n_experts, n)."""
     theta = theta.astype(np.float32)
-    columns = np.empty((theta.shape[1], BLOCK), np.float32)
     gate = np.empty((theta.shape[0], BLOCK), np.float32)
     top = np.empty(BLOCK, np.float32)
     total = np.empty(BLOCK, np.float32)
-    for start in range(0, len(rows), BLOCK):
-        n = min(BLOCK, len(rows) - start)
+    for start in range(0, out.shape[1], BLOCK):
+        n = min(BLOCK, out.shape[1] - start)
         block = slice(start, start + n)
-        _block_gate(X, rows[block], mean, inverse_scale, theta, columns, gate, top, total)
+        _block_gate(blocks[start // BLOCK], n, theta, gate, top, total)
         for j in range(theta.shape[0]):
-            out[j, block] = gate[j, :n]
+            g = gate[j]
+            target = out[j, block]
+            for i in range(n):
+                target[i] = g[i]
 
 
 @njit(**_REORDERED)

@@ -153,9 +153,10 @@ def _scan_histogram(
     C = len(total)
     lower = np.empty(C)
     upper = np.empty(C)
-    node_weight = total.sum()
+    node_weight = 0.0
     node_terms = 0.0
     for c in range(C):
+        node_weight += total[c]
         node_terms += _term(total[c], entropy)
     best = -np.inf
     best_feature = LEAF
@@ -248,19 +249,24 @@ def _scan_sorted(
     return best, last_below
 
 
-@njit(inline="always", **OPTIONS)
-def _sort_raw(X: Any, rows: Any, k: int, order: Any, start: int, n: int, values: Any, owners: Any) -> None:
-    """Sort the rows of a tiny node by the value of feature ``k``."""
-    for t in range(n):
-        i = order[start + t]
-        value = X[rows[i], k]
-        place = t
-        while place > 0 and values[place - 1] > value:
-            values[place] = values[place - 1]
-            owners[place] = owners[place - 1]
-            place -= 1
-        values[place] = value
-        owners[place] = i
+@njit(**OPTIONS)
+def _sort_by_value(values: Any, owners: Any, n: int) -> None:
+    """Sort pairs (value, owner) in place by Shell's method: short to compile, fast for the few rows of two bins."""
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for t in range(gap, n):
+            value = values[t]
+            owner = owners[t]
+            place = t
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                owners[place] = owners[place - gap]
+                place -= gap
+            values[place] = value
+            owners[place] = owner
+        gap //= 3
 
 
 @njit(inline="always", **OPTIONS)
@@ -303,7 +309,10 @@ def _split_by_sorting(
     best_high = 0.0
     for k in range(codes.shape[1]):
         if n <= RAW_ROWS:
-            _sort_raw(X, rows, k, order, start, n, values, owners)
+            for t in range(n):
+                owners[t] = order[start + t]
+                values[t] = X[rows[owners[t]], k]
+            _sort_by_value(values, owners, n)
         else:
             _sort_codes(codes, k, order, start, n, span, counts, values, owners)
             span[0, k] = int(values[0])
@@ -341,11 +350,12 @@ def _refine_threshold(
     values = np.empty(n)
     for t in range(n):
         values[t] = X[rows[found[t]], k]
-    by_value = np.argsort(values)
-    values = values[by_value]
-    _, last = _scan_sorted(
-        values, found[:n][by_value], n, y, weight, lower, total - lower, min_leaf, -np.inf, tie, entropy, lower.copy()
-    )
+    _sort_by_value(values, found, n)
+    upper = np.empty(len(total))
+    unused = np.empty(len(total))
+    for c in range(len(total)):
+        upper[c] = total[c] - lower[c]
+    _, last = _scan_sorted(values, found, n, y, weight, lower, upper, min_leaf, -np.inf, tie, entropy, unused)
     return _between(values[last], values[last + 1]) if last >= 0 else np.nan
 
 
@@ -373,7 +383,9 @@ def _grow(
     n_features = codes.shape[1]
     total = np.zeros(C)
     lower = np.empty(C)
-    root_weight = weight.sum()
+    root_weight = 0.0
+    for i in range(len(y)):
+        root_weight += weight[i]
     empty = EMPTY * root_weight
     n_used = 0
     for i in range(len(y)):
@@ -393,15 +405,19 @@ def _grow(
         ranges[0, 1, k] = offset[k + 1] - offset[k] - 1
     top = 1
     n_nodes = 1
-    class_weight[0] = total
+    for c in range(C):
+        class_weight[0, c] = total[c]
     while top > 0:
         top -= 1
         node, start, end = stack[top, 0], stack[top, 1], stack[top, 2]
         depth, slot, filled = stack[top, 3], stack[top, 4], stack[top, 5]
         span = ranges[top]
+        node_weight = 0.0
+        largest = 0.0
         for c in range(C):
             total[c] = class_weight[node, c]
-        node_weight = total.sum()
+            node_weight += total[c]
+            largest = max(largest, total[c])
         tie = TIE * node_weight
 
         best = -np.inf
@@ -409,7 +425,7 @@ def _grow(
         low = -1
         high = -1
         cut = 0.0
-        splittable = depth < max_depth and end - start > 1 and total.max() < node_weight
+        splittable = depth < max_depth and end - start > 1 and largest < node_weight
         if splittable and node_weight >= 2 * min_leaf:
             if end - start <= CODE_ROWS:
                 best, k, below, above = _split_by_sorting(
@@ -446,8 +462,8 @@ def _grow(
         if k != LEAF:
             left_weight = class_weight[n_nodes]
             right_weight = class_weight[n_nodes + 1]
-            left_weight[:] = 0.0
-            right_weight[:] = 0.0
+            for c in range(C):
+                left_weight[c] = right_weight[c] = 0.0
             for t in range(start, end):
                 i = order[t]
                 if low >= 0 and exact[k]:
@@ -491,7 +507,9 @@ def _grow(
                 for b in range((offset[j] + span[0, j]) * C, (offset[j] + span[1, j] + 1) * C):
                     histograms[slot, b] -= histograms[slot + 1, b]
         # the larger child below, in this node's place and histogram slot; the smaller one on top
-        ranges[top + 1] = ranges[top]
+        for j in range(n_features):
+            ranges[top + 1, 0, j] = ranges[top, 0, j]
+            ranges[top + 1, 1, j] = ranges[top, 1, j]
         small, large = (left[node], right[node]) if left_is_smaller else (right[node], left[node])
         _push(stack, top, large, large_start, large_end, depth + 1, slot, subtract)
         _push(stack, top + 1, small, small_start, small_end, depth + 1, slot + 1, subtract)

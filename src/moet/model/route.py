@@ -5,7 +5,7 @@ every implementation (batch, single state, C, JavaScript) gets the same bits. Ba
 order of additions *within* a logit stays left to right while the compiler vectorises *across* rows.
 
 ``children[node]`` is (left, right), an index instead of a branch that the processor would mispredict half the time. A
-leaf is its own child (and tests feature 0 against +inf), so a walk may overshoot: four steps are taken per check.
+leaf is its own child (and tests feature 0 against +inf), so a walk may overshoot: several steps are taken per check.
 """
 
 from __future__ import annotations
@@ -95,7 +95,17 @@ def leaves_of_rows(
         _block_argmax(logits, top, chosen)
         for i in range(rows):
             expert[start + i] = chosen[i]
-            leaf[start + i] = _descend(X[start + i], roots[chosen[i]], feature, threshold, children)
+        # four rows at a time hide the latency of one another's memory accesses; the last ones may be done twice
+        for i in range(0, rows, 4):
+            i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
+            a, b, c, d = roots[chosen[i]], roots[chosen[i1]], roots[chosen[i2]], roots[chosen[i3]]
+            while children[a, 0] != a or children[b, 0] != b or children[c, 0] != c or children[d, 0] != d:
+                for _ in range(2):
+                    a = children[a, int(not X[start + i, feature[a]] <= threshold[a])]
+                    b = children[b, int(not X[start + i1, feature[b]] <= threshold[b])]
+                    c = children[c, int(not X[start + i2, feature[c]] <= threshold[c])]
+                    d = children[d, int(not X[start + i3, feature[d]] <= threshold[d])]
+            leaf[start + i], leaf[start + i1], leaf[start + i2], leaf[start + i3] = a, b, c, d
     return expert, leaf
 
 

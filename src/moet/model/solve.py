@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from moet.model.gate import (
+    BLOCK,
     Scaler,
     expected_curvature,
     expected_objective,
     gate_probabilities,
     mixture_objective,
     responsibilities,
+    take_blocks,
+    write_blocks,
 )
 from moet.model.table import Table
 
@@ -26,21 +29,26 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
 class GateRows:
-    """Rows as the gate sees them."""
+    """Rows as the gate sees them: weights, labels, and standardised features in blocks."""
 
-    table: Table
-    scaler: Scaler
+    def __init__(self, table: Table, scaler: Scaler, blocks: Singles | None = None) -> None:
+        self.table = table
+        self.scaler = scaler
+        self._blocks = _new_blocks(len(table), table.X.shape[1] + 1) if blocks is None else blocks
+        if blocks is None:
+            write_blocks(table.X, table.rows, scaler.mean, scaler.inverse_scale, self._blocks)
 
-    @property
-    def _arrays(self) -> tuple[Any, ...]:
-        return self.table.X, self.table.rows, self.table.weight, self.scaler.mean, self.scaler.inverse_scale
+    def take(self, index: NDArray[np.intp]) -> GateRows:
+        """Return some of the rows."""
+        blocks = _new_blocks(len(index), self._blocks.shape[1])
+        take_blocks(self._blocks, index, blocks)
+        return GateRows(self.table.take(index), self.scaler, blocks)
 
     def probabilities(self, theta: Floats) -> Singles:
         """g_j(x_i), shape (n_experts, n)."""
         out = np.empty((len(theta), len(self.table)), dtype=np.float32)
-        gate_probabilities(self.table.X, self.table.rows, self.scaler.mean, self.scaler.inverse_scale, theta, out)
+        gate_probabilities(self._blocks, theta, out)
         return out
 
     def responsibilities(self, theta: Floats, likelihood: Singles) -> tuple[Singles, float]:
@@ -51,18 +59,22 @@ class GateRows:
 
     def mixture(self, theta: Floats, likelihood: Singles) -> tuple[float, Floats]:
         """Σ w log Σ_j g_j P_j and its gradient."""
-        value, gradient = mixture_objective(*self._arrays, theta, likelihood)
+        value, gradient = mixture_objective(self._blocks, self.table.weight, theta, likelihood)
         return value, gradient
 
     def expected(self, theta: Floats, responsibility: Singles) -> tuple[float, Floats]:
         """Σ w h log g and its gradient."""
-        value, gradient = expected_objective(*self._arrays, theta, responsibility)
+        value, gradient = expected_objective(self._blocks, self.table.weight, theta, responsibility)
         return value, gradient
 
     def curvature(self, theta: Floats) -> Floats:
         """Negative Hessian of :meth:`expected`."""
-        out: Floats = expected_curvature(*self._arrays, theta)
+        out: Floats = expected_curvature(self._blocks, self.table.weight, theta)
         return out
+
+
+def _new_blocks(n_rows: int, width: int) -> Singles:
+    return np.zeros((-(-n_rows // BLOCK), width, BLOCK), dtype=np.float32)
 
 
 def maximise(
