@@ -39,12 +39,10 @@ class TreeArrays(Protocol):
 class Routing(NamedTuple):
     """What finds the leaf of a state, in the layout that :mod:`moet.model.route` describes."""
 
-    gate_weights: NDArray[np.float64]
-    gate_bias: NDArray[np.float64]
+    gate: NDArray[np.float64]
     roots: NDArray[np.int32]
-    feature: NDArray[np.int32]
+    nodes: NDArray[np.int32]
     threshold: NDArray[np.float64]
-    children: NDArray[np.int32]
 
 
 class FlatMixture(NamedTuple):
@@ -59,21 +57,22 @@ class FlatMixture(NamedTuple):
         cls, gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64], trees: Sequence[TreeArrays]
     ) -> FlatMixture:
         """Join the arrays of the trees."""
-        offsets = np.cumsum([0] + [len(tree.feature) for tree in trees[:-1]])
-        children = np.concatenate(
-            [np.stack([tree.left, tree.right], axis=1) + offset for tree, offset in zip(trees, offsets, strict=True)]
+        roots = np.cumsum([0] + [len(tree.feature) for tree in trees[:-1]])
+        nodes = np.concatenate(
+            [
+                np.stack([tree.feature, tree.left + root, tree.right + root], axis=1)
+                for tree, root in zip(trees, roots, strict=True)
+            ]
         )
-        feature = np.concatenate([tree.feature for tree in trees])
-        leaf = feature == LEAF
-        children[leaf] = np.flatnonzero(leaf)[:, None]
+        leaf = nodes[:, 0] == LEAF
+        nodes[leaf, 0] = 0
+        nodes[leaf, 1:] = np.flatnonzero(leaf)[:, None]
         value = np.concatenate([tree.value for tree in trees])
         routing = Routing(
-            gate_weights=read_only_view(gate_weights),
-            gate_bias=read_only_view(gate_bias),
-            roots=offsets.astype(np.int32),
-            feature=np.where(leaf, 0, feature).astype(np.int32),
+            gate=np.hstack([gate_bias[:, None], gate_weights]),
+            roots=roots.astype(np.int32),
+            nodes=nodes.astype(np.int32),
             threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
-            children=children.astype(np.int32),
         )
         return cls(routing, value, value.argmax(axis=1))
 

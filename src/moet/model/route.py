@@ -4,8 +4,9 @@ The gate's logits are summed left to right starting from the bias, in float64, w
 every implementation (batch, single state, C, JavaScript) gets the same bits. Batches are worked in blocks of rows: the
 order of additions *within* a logit stays left to right while the compiler vectorises *across* rows.
 
-``children[node]`` is (left, right), an index instead of a branch that the processor would mispredict half the time. A
-leaf is its own child (and tests feature 0 against +inf), so a walk may overshoot: several steps are taken per check.
+``gate[j]`` is (bias, weights...) of expert j and ``nodes[node]`` is (feature, left, right): the child is looked up by
+index, for the processor would mispredict a branch half the time. A leaf is its own child (and tests feature 0 against
++inf), so a walk may overshoot: several steps are taken per check.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ from numba import njit
 
 from moet.jit import OPTIONS
 
-BLOCK = 64
+BLOCK = 128
 
 
 @njit(inline="always", **OPTIONS)
-def _descend(x: Any, node: int, feature: Any, threshold: Any, children: Any) -> int:
-    while children[node, 0] != node:
+def _descend(x: Any, node: int, nodes: Any, threshold: Any) -> int:
+    while nodes[node, 1] != node:
         for _ in range(4):
-            node = children[node, int(not x[feature[node]] <= threshold[node])]
+            node = nodes[node, 2 - int(x[nodes[node, 0]] <= threshold[node])]
     return node
 
 
 @njit(inline="always", **OPTIONS)
-def _block_logits(X: Any, start: int, rows: int, gate_weights: Any, gate_bias: Any, columns: Any, logits: Any) -> None:
+def _block_logits(X: Any, start: int, rows: int, gate: Any, columns: Any, logits: Any) -> None:
     """Fill ``logits`` (n_experts, BLOCK) for ``rows`` rows from ``start`` on; ``columns`` is scratch space."""
-    n_experts, n_features = gate_weights.shape
+    n_experts, width = gate.shape
     for i in range(rows):
-        for k in range(n_features):
+        for k in range(width - 1):
             columns[k, i] = X[start + i, k]
     for j in range(n_experts):
         for i in range(BLOCK):
-            logits[j, i] = gate_bias[j]
-        for k in range(n_features):
+            logits[j, i] = gate[j, 0]
+        for k in range(width - 1):
             for i in range(BLOCK):
-                logits[j, i] += gate_weights[j, k] * columns[k, i]
+                logits[j, i] += gate[j, k + 1] * columns[k, i]
 
 
 @njit(inline="always", **OPTIONS)
@@ -57,41 +58,37 @@ def _block_argmax(logits: Any, top: Any, expert: Any) -> None:
 
 
 @njit(**OPTIONS)
-def leaf_of_state(
-    x: Any, gate_weights: Any, gate_bias: Any, roots: Any, feature: Any, threshold: Any, children: Any
-) -> int:
+def leaf_of_state(x: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> int:
     """Node index of the leaf that answers for one state, or -1 if the state is not finite."""
-    n_experts, n_features = gate_weights.shape
-    for k in range(n_features):
+    n_experts, width = gate.shape
+    for k in range(width - 1):
         if not math.isfinite(x[k]):
             return -1
     best = 0
     top = 0.0
     for j in range(n_experts):
-        logit = gate_bias[j]
-        for k in range(n_features):
-            logit += gate_weights[j, k] * x[k]
+        logit = gate[j, 0]
+        for k in range(width - 1):
+            logit += gate[j, k + 1] * x[k]
         if j == 0 or logit > top:
             top = logit
             best = j
-    return _descend(x, roots[best], feature, threshold, children)
+    return _descend(x, roots[best], nodes, threshold)
 
 
 @njit(**OPTIONS)
-def leaves_of_rows(
-    X: Any, gate_weights: Any, gate_bias: Any, roots: Any, feature: Any, threshold: Any, children: Any
-) -> Any:
+def leaves_of_rows(X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> Any:
     """Expert (argmax of the logits) and answering leaf of every row."""
     n_rows, n_features = X.shape
     expert = np.empty(n_rows, np.int32)
     leaf = np.empty(n_rows, np.int32)
     columns = np.zeros((n_features, BLOCK))
-    logits = np.empty((len(gate_bias), BLOCK))
+    logits = np.empty((len(gate), BLOCK))
     top = np.empty(BLOCK)
     chosen = np.empty(BLOCK, np.int32)
     for start in range(0, n_rows, BLOCK):
         rows = min(BLOCK, n_rows - start)
-        _block_logits(X, start, rows, gate_weights, gate_bias, columns, logits)
+        _block_logits(X, start, rows, gate, columns, logits)
         _block_argmax(logits, top, chosen)
         for i in range(rows):
             expert[start + i] = chosen[i]
@@ -99,23 +96,21 @@ def leaves_of_rows(
         for i in range(0, rows, 4):
             i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
             a, b, c, d = roots[chosen[i]], roots[chosen[i1]], roots[chosen[i2]], roots[chosen[i3]]
-            while children[a, 0] != a or children[b, 0] != b or children[c, 0] != c or children[d, 0] != d:
+            while nodes[a, 1] != a or nodes[b, 1] != b or nodes[c, 1] != c or nodes[d, 1] != d:
                 for _ in range(2):
-                    a = children[a, int(not X[start + i, feature[a]] <= threshold[a])]
-                    b = children[b, int(not X[start + i1, feature[b]] <= threshold[b])]
-                    c = children[c, int(not X[start + i2, feature[c]] <= threshold[c])]
-                    d = children[d, int(not X[start + i3, feature[d]] <= threshold[d])]
+                    a = nodes[a, 2 - int(X[start + i, nodes[a, 0]] <= threshold[a])]
+                    b = nodes[b, 2 - int(X[start + i1, nodes[b, 0]] <= threshold[b])]
+                    c = nodes[c, 2 - int(X[start + i2, nodes[c, 0]] <= threshold[c])]
+                    d = nodes[d, 2 - int(X[start + i3, nodes[d, 0]] <= threshold[d])]
             leaf[start + i], leaf[start + i1], leaf[start + i2], leaf[start + i3] = a, b, c, d
     return expert, leaf
 
 
 @njit(**OPTIONS)
-def soft_probabilities(
-    X: Any, gate_weights: Any, gate_bias: Any, roots: Any, feature: Any, threshold: Any, children: Any, value: Any
-) -> Any:
+def soft_probabilities(X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any) -> Any:
     """Gate-weighted average of the experts' leaf probabilities, one row per row of ``X``."""
     n_rows, n_features = X.shape
-    n_experts = len(gate_bias)
+    n_experts = len(gate)
     n_classes = value.shape[1]
     out = np.zeros((n_rows, n_classes))
     columns = np.zeros((n_features, BLOCK))
@@ -124,7 +119,7 @@ def soft_probabilities(
     chosen = np.empty(BLOCK, np.int32)
     for start in range(0, n_rows, BLOCK):
         rows = min(BLOCK, n_rows - start)
-        _block_logits(X, start, rows, gate_weights, gate_bias, columns, logits)
+        _block_logits(X, start, rows, gate, columns, logits)
         _block_argmax(logits, top, chosen)
         for i in range(rows):
             row = start + i
@@ -132,7 +127,7 @@ def soft_probabilities(
             for j in range(n_experts):
                 g = math.exp(logits[j, i] - top[i])
                 total += g
-                leaf = _descend(X[row], roots[j], feature, threshold, children)
+                leaf = _descend(X[row], roots[j], nodes, threshold)
                 for c in range(n_classes):
                     out[row, c] += g * value[leaf, c]
             for c in range(n_classes):
