@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Three tables that share no group."""
+    """Three tables that share no group, and the groups of :attr:`fit_rows`."""
 
     Xtr: Floats
     ytr: Ints
@@ -42,6 +42,7 @@ class Split(NamedTuple):
     yva: Ints
     Xte: Floats
     yte: Ints
+    fit_groups: Ints | None = None
 
     @property
     def fit_rows(self) -> tuple[Floats, Ints]:
@@ -54,7 +55,8 @@ def split_by_group(table: Table, seed: int, train: float = 0.6, validation: floa
     groups, member = np.unique(table.group, return_inverse=True)
     rank = np.random.default_rng(seed).permutation(len(groups))[member] / len(groups)
     parts = (rank < train, (rank >= train) & (rank < train + validation), rank >= train + validation)
-    return Split(*(array[part] for part in parts for array in (table.X, table.y)))
+    fit_groups = np.concatenate([table.group[part] for part in parts[:2]])
+    return Split(*(array[part] for part in parts for array in (table.X, table.y)), fit_groups=fit_groups)
 
 
 def mlp(seed: int, n_features: int, n_classes: int, width: int = 32, gain: float = 1.5) -> Callable[[Floats], Ints]:

@@ -123,6 +123,19 @@ def test_the_order_of_rows_does_not_matter(seed, n, n_values, criterion):
     assert (leaf[order] == shuffled_leaf).all()
 
 
+@pytest.mark.parametrize("copies", [1, 50, 500])
+def test_the_first_feature_and_the_lowest_threshold_win_ties(copies):
+    """In nodes of every size, and although rounding makes one of the equals look better: 0.1 is no binary fraction."""
+    column = np.tile([0.0, 1.0, 2.0, 3.0], copies)
+    X = np.column_stack([np.zeros(4 * copies), column, column, 3 - column])
+    X.flags.writeable = False
+    y = np.tile([0, 1, 1, 0], copies).astype(np.int32)
+    table = Table(X, np.arange(4 * copies, dtype=np.int32), y, np.full(4 * copies, 0.1), 2)
+    tree, _ = grow(table, depth=1)
+    assert tree.feature[0] == 1
+    assert tree.threshold[0] == 0.5
+
+
 @given(SEEDS, st.integers(2, 600), st.sampled_from([3, 60, 250]), CRITERIA)
 @settings(max_examples=60, deadline=None)
 def test_weights_are_repetitions(seed, n, n_values, criterion):

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moet.model.solve import GateStep, _newton, maximise
+from moet.model.gate import BLOCK
+from moet.model.solve import GateRows, GateStep, _newton, maximise
 
 from .gates import GateProblem
 
@@ -150,3 +151,19 @@ def test_steps_stay_finite_on_tiny_tables(seed, solver, n_experts, n):
         theta = step(problem.rows, theta, problem.likelihood, 5)
     assert theta.shape == problem.theta.shape
     assert np.isfinite(theta).all()
+
+
+@given(SEEDS, st.sampled_from([1, BLOCK - 1, BLOCK, BLOCK + 1, 700]))
+@settings(max_examples=30, deadline=None)
+def test_some_of_the_rows_look_the_same_as_among_all(seed, n_taken):
+    problem = GateProblem(seed, 800, 3, 2)
+    index = np.random.default_rng(seed).choice(800, n_taken, replace=False)
+    part = problem.rows.take(index)
+    assert (part.table.rows == problem.table.rows[index]).all()
+    assert (part.probabilities(problem.theta) == problem.rows.probabilities(problem.theta)[:, index]).all()
+    likelihood = np.ascontiguousarray(problem.likelihood[:, index])
+    fresh = GateRows(problem.table.take(index), problem.rows.scaler)
+    for ours, other in zip(
+        part.mixture(problem.theta, likelihood), fresh.mixture(problem.theta, likelihood), strict=True
+    ):
+        assert np.array_equal(ours, other)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -73,7 +73,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     hard_iter : int, default=8
         Rounds of the hard phase: trees regrown on the rows that the gate gives them, gate refitted to who is right.
     validation_fraction : float, default=0.15
-        Share of the distinct rows held out to choose the best round. A row and its copies are never on both sides.
+        Share of the distinct rows held out to choose the best round. A row and its copies, or a whole group, are never
+        on both sides.
         Tables of fewer than 1,000 distinct rows hold nothing out.
     random_state : int, RandomState or None, default=None
         The same seed gives the identical model.
@@ -175,7 +176,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MoETClassifier:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> MoETClassifier:
         """Fit the mixture.
 
         Parameters
@@ -184,6 +187,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Exactly equivalent to repeating rows; rows of weight 0 are ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
@@ -193,7 +198,11 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is no row to learn from")
-        table = canonical_table(np.asarray(X), codes.astype(np.int32), weight, len(self.classes_))
+        group = None
+        if groups is not None:
+            check_consistent_length(X, groups)
+            group = np.unique(column_or_1d(groups), return_inverse=True)[1]
+        table = canonical_table(np.asarray(X), codes.astype(np.int32), weight, len(self.classes_), group)
         unit = float(table.weight.mean())
         table = replace(table, weight=table.weight / unit)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)

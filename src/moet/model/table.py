@@ -32,6 +32,8 @@ class Table:
         Class index of each distinct row.
     weight : array of float, shape (n,)
         Total weight of each distinct row, all positive.
+    group : array of int, shape (n,), or None
+        Which rows belong together (an episode, a patient) and must not be split between training and validation.
     n_classes : int
     """
 
@@ -39,6 +41,7 @@ class Table:
     rows: NDArray[np.int32]
     y: NDArray[np.int32]
     weight: NDArray[np.float64]
+    group: NDArray[np.intp] | None
     n_classes: int
 
     def __len__(self) -> int:
@@ -46,24 +49,40 @@ class Table:
 
     def take(self, index: NDArray[np.intp]) -> Table:
         """Return the table of some of the rows."""
-        return Table(self.X, self.rows[index], self.y[index], self.weight[index], self.n_classes)
+        group = None if self.group is None else self.group[index]
+        return Table(self.X, self.rows[index], self.y[index], self.weight[index], group, self.n_classes)
 
 
-def canonical_table(X: NDArray[np.float64], y: NDArray[np.int32], weight: NDArray[np.float64], n_classes: int) -> Table:
-    """Merge equal rows of positive weight and put them in an order that depends on their content alone."""
+def canonical_table(
+    X: NDArray[np.float64],
+    y: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    n_classes: int,
+    group: NDArray[np.intp] | None = None,
+) -> Table:
+    """Merge equal rows of positive weight and put them in an order that depends on their content alone.
+
+    A row that occurs in several groups goes to the one in which it comes first.
+    """
     X = X.view()
     X.flags.writeable = False
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     hashes = _row_hashes(X, y, rows)
     rows = rows[np.argsort(hashes, kind="stable")]
-    first = _starts_of_runs(X, y, rows)
-    starts = np.flatnonzero(first)
-    return Table(X, rows[starts], y[rows[starts]], np.add.reduceat(weight[rows], starts), n_classes)
+    starts = np.flatnonzero(_starts_of_runs(X, y, rows))
+    first = rows[starts]
+    weights = np.add.reduceat(weight[rows], starts)
+    return Table(X, first, y[first], weights, None if group is None else group[first], n_classes)
 
 
 def split(table: Table, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Choose rows for validation: a random ``fraction`` of the distinct rows of every class."""
+    """Choose about ``fraction`` of the distinct rows for validation: of every class, or whole groups."""
     chosen = np.zeros(len(table), dtype=bool)
+    if table.group is not None:
+        names, member, sizes = np.unique(table.group, return_inverse=True, return_counts=True)
+        order = rng.permutation(len(names))
+        chosen[np.isin(member, order[np.cumsum(sizes[order]) <= fraction * len(table)])] = True
+        return chosen
     for label in range(table.n_classes):
         rows = np.flatnonzero(table.y == label)
         chosen[rng.permutation(rows)[: int(fraction * len(rows))]] = True
