@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,32 @@ from numpy.typing import ArrayLike, NDArray
 from moet.model.table import Table, canonical_table
 
 
-def make_table(X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, n_classes: int | None = None) -> Table:
+def make_table(
+    X: ArrayLike,
+    y: ArrayLike,
+    weight: ArrayLike | None = None,
+    n_classes: int | None = None,
+    group: ArrayLike | None = None,
+) -> Table:
     """Canonical table of rows whose labels are class indices."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     y = np.asarray(y, dtype=np.int32)
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-    return canonical_table(X, y, weight, int(y.max()) + 1 if n_classes is None else n_classes)
+    group = None if group is None else np.asarray(group, dtype=np.intp)
+    return canonical_table(X, y, weight, int(y.max()) + 1 if n_classes is None else n_classes, group)
+
+
+def raw_table(X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Table:
+    """Table of rows as they are: neither merged nor ordered."""
+    y = np.asarray(y, dtype=np.int32)
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return replace(make_table(X, y), rows=np.arange(len(y), dtype=np.int32), y=y, weight=weight)
 
 
 def table_bits(table: Table) -> tuple[bytes, ...]:
     """Everything that training sees of a table, such that equal means equal to the last bit (0.0 being -0.0)."""
-    return (table.X[table.rows] + 0.0).tobytes(), table.y.tobytes(), table.weight.tobytes()
+    group = b"" if table.group is None else table.group.tobytes()
+    return (table.X[table.rows] + 0.0).tobytes(), table.y.tobytes(), table.weight.tobytes(), group
 
 
 def random_problem(

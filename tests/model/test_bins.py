@@ -4,20 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet.model.bins import MAX_BINS, bin_table
-from moet.model.table import Table
 
-from .tables import make_table
+from .tables import make_table, raw_table
 
 SEEDS = st.integers(0, 2**32 - 1)
 EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-300, 1.0, np.nextafter(1.0, 2.0), 1e308, -1e308]
 
 
 def one_column(values, weight=None):
-    """Table of one feature with its rows as they are: neither merged nor sorted."""
-    values = np.asarray(values, dtype=np.float64)
-    weight = np.ones(len(values)) if weight is None else np.asarray(weight, dtype=np.float64)
-    n = len(values)
-    return Table(values[:, None], np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.int32), weight, 1)
+    return raw_table(np.asarray(values, dtype=np.float64)[:, None], np.zeros(len(values)), weight)
 
 
 def skewed_column(seed, n, n_values):

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from moet import Tree
 from moet.model.bins import bin_table
 from moet.model.grow import CODE_ROWS, EMPTY, RAW_ROWS, Grower, GrowOptions
-from moet.model.table import Table
 
-from .tables import leaves_by_walking, make_table, random_problem
+from .tables import leaves_by_walking, make_table, random_problem, raw_table
 
 SEEDS = st.integers(0, 2**32 - 1)
 UNLIMITED = 2**31 - 1
@@ -128,9 +127,7 @@ def test_the_first_feature_and_the_lowest_threshold_win_ties(copies):
     """In nodes of every size, and although rounding makes one of the equals look better: 0.1 is no binary fraction."""
     column = np.tile([0.0, 1.0, 2.0, 3.0], copies)
     X = np.column_stack([np.zeros(4 * copies), column, column, 3 - column])
-    X.flags.writeable = False
-    y = np.tile([0, 1, 1, 0], copies).astype(np.int32)
-    table = Table(X, np.arange(4 * copies, dtype=np.int32), y, np.full(4 * copies, 0.1), 2)
+    table = raw_table(X, np.tile([0, 1, 1, 0], copies), np.full(4 * copies, 0.1))
     tree, _ = grow(table, depth=1)
     assert tree.feature[0] == 1
     assert tree.threshold[0] == 0.5
@@ -142,10 +139,8 @@ def test_weights_are_repetitions(seed, n, n_values, criterion):
     """On rows that are really repeated, not merged as a canonical table would."""
     rng = np.random.default_rng(seed)
     X, y = random_problem(seed, n, n_values=n_values)
-    X.flags.writeable = False
-    rows, counts = np.arange(n, dtype=np.int32), rng.integers(1, 4, n)
-    weighted = Table(X, rows, y, counts.astype(float), 3)
-    repeated = Table(X, np.repeat(rows, counts), np.repeat(y, counts), np.ones(counts.sum()), 3)
+    counts = rng.integers(1, 4, n)
+    weighted, repeated = raw_table(X, y, counts), raw_table(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     tree, _ = grow(weighted, depth=5, criterion=criterion, min_samples_leaf=2.0)
     other, _ = grow(repeated, depth=5, criterion=criterion, min_samples_leaf=2.0)
     leaf, other_leaf = leaves_by_walking(tree, X), leaves_by_walking(other, X)
@@ -183,11 +178,7 @@ def test_one_row_is_one_leaf(depth):
 
 @pytest.mark.parametrize("n", [2, 100, 2000])
 def test_rows_that_no_feature_tells_apart_share_a_leaf(n):
-    X = np.tile([3.0, -1.0], (n, 1))
-    X.flags.writeable = False
-    y = (np.arange(n) % 2).astype(np.int32)
-    table = Table(X, np.arange(n, dtype=np.int32), y, np.ones(n), 2)
-    tree, leaf = grow(table)
+    tree, leaf = grow(raw_table(np.tile([3.0, -1.0], (n, 1)), np.arange(n) % 2))
     assert as_tree(tree) == Tree.leaf([0.5, 0.5])
     assert (leaf == 0).all()
 
@@ -224,11 +215,8 @@ def test_a_node_that_no_single_split_improves_is_split_all_the_same():
 )
 @pytest.mark.parametrize("copies", [1, 20, 600])
 def test_neighbouring_and_huge_numbers_are_told_apart(low, high, copies):
-    X = np.repeat([low, high], copies)[:, None]
-    X.flags.writeable = False
-    y = np.repeat([0, 1], copies).astype(np.int32)
-    table = Table(X, np.arange(2 * copies, dtype=np.int32), y, np.ones(2 * copies), 2)
-    tree, leaf = grow(table)
+    y = np.repeat([0, 1], copies)
+    tree, leaf = grow(raw_table(np.repeat([low, high], copies)[:, None], y))
     assert low <= tree.threshold[0] < high
     assert (tree.value.argmax(axis=1)[leaf] == y).all()
 

@@ -49,10 +49,10 @@ def test_weights_are_repetitions(rows):
 @settings(deadline=None)
 def test_the_order_of_rows_does_not_matter(rows, seed):
     X, y, counts = rows
-    shuffled = np.random.default_rng(seed).permutation(len(y))
-    assert table_bits(make_table(X[shuffled], y[shuffled], counts[shuffled], 3)) == table_bits(
-        make_table(X, y, counts, 3)
-    )
+    rng = np.random.default_rng(seed)
+    shuffled, group = rng.permutation(len(y)), rng.integers(0, 3, len(y))
+    table = make_table(X, y, counts, 3, group)
+    assert table_bits(make_table(X[shuffled], y[shuffled], counts[shuffled], 3, group[shuffled])) == table_bits(table)
 
 
 def test_the_order_of_rows_does_not_matter_in_a_large_table_of_repeated_rows():
@@ -152,3 +152,20 @@ def test_a_split_depends_on_the_seed_alone():
     first, again, other = (split(table, 0.2, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert (first == again).all()
     assert (first != other).any()
+
+
+@given(SEEDS, st.floats(0, 0.99))
+@settings(max_examples=50, deadline=None)
+def test_a_split_never_cuts_a_group(seed, fraction):
+    X, y = random_problem(0, 1000)
+    table = make_table(X, y, group=np.arange(1000) ** 2 // 20_000)
+    held_out = split(table, fraction, np.random.default_rng(seed))
+    assert not set(table.group[held_out]) & set(table.group[~held_out])
+    largest = np.bincount(table.group).max() / len(table)
+    assert fraction - largest < held_out.mean() <= fraction
+
+
+def test_a_row_in_several_groups_belongs_to_the_first_of_them():
+    table = make_table([[1.0], [2.0], [1.0], [2.0]], [0, 0, 0, 0], group=[2, 0, 1, 3])
+    assert dict(zip(table.X[table.rows, 0], table.group, strict=True)) == {1.0: 1, 2.0: 0}
+    assert table.take(np.array([1, 0])).group.tolist() == table.group[::-1].tolist()

@@ -62,7 +62,7 @@ def canonical_table(
 ) -> Table:
     """Merge equal rows of positive weight and put them in an order that depends on their content alone.
 
-    A row that occurs in several groups goes to the one in which it comes first.
+    A row that occurs in several groups goes to the first of them, whatever the order of the rows.
     """
     X = X.view()
     X.flags.writeable = False
@@ -72,7 +72,8 @@ def canonical_table(
     starts = np.flatnonzero(_starts_of_runs(X, y, rows))
     first = rows[starts]
     weights = np.add.reduceat(weight[rows], starts)
-    return Table(X, first, y[first], weights, None if group is None else group[first], n_classes)
+    groups = None if group is None else np.minimum.reduceat(group[rows], starts)
+    return Table(X, first, y[first], weights, groups, n_classes)
 
 
 def split(table: Table, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
