@@ -67,13 +67,13 @@ def table_of(name: str) -> tuple[Floats, Ints]:
 def our_epoch(X: Floats, y: Ints, theta: Floats, likelihood: Floats, max_depth: int) -> tuple[Mixture, float]:
     """One EM epoch of ours and its CPU seconds, with leaves as small as the reference's: one row of any weight."""
     table = canonical_table(X, y.astype(np.int32), np.ones(len(y)), int(y.max()) + 1)
-    bench = Bench.of(table, bin_table(table), Scaler.of(table), max_depth, SMOOTHING)
-    share, _ = bench.rows.responsibilities(theta, likelihood[:, table.rows].astype(np.float32))
+    bench = Bench(table, bin_table(table), Scaler.of(table), max_depth, SMOOTHING)
+    share, _ = bench.responsibilities(theta, likelihood[:, table.rows].astype(np.float32))
     gate, options = GateStep("likelihood", 1e-4, 0.3, 0.97), GrowOptions(max_depth, min_samples_leaf=0.0)
     em_round(bench, theta, share, options, gate, steps=5)  # compiles what is not compiled
     after, cpu = cpu_seconds(lambda: em_round(bench, theta, share, options, gate, steps=5), repeat=3)
     trees = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in after.experts.trees]
-    return Mixture(*bench.rows.scaler.fold(after.theta), trees, range(table.n_classes), prediction="soft"), cpu
+    return Mixture(*bench.gate_rows.scaler.fold(after.theta), trees, range(table.n_classes), prediction="soft"), cpu
 
 
 def epoch_time(table: str, n_experts: int, depth: int) -> Row:
@@ -244,7 +244,7 @@ def fit_time(n_rows: int, n_experts: int, depth: int) -> Row:
     """Fit a default classifier once."""
     X, y = synthetic(n_rows, 20, 4)
     model = MoETClassifier(n_experts, depth, random_state=0)
-    _, cpu = cpu_seconds(lambda: model.fit(X, y, groups=split.fit_groups))
+    _, cpu = cpu_seconds(lambda: model.fit(X, y))
     return {"cpu": cpu, "epochs": int(model.n_iter_)}
 
 

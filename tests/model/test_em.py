@@ -16,7 +16,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def make_bench(X, y, weight=None, max_depth=3, smoothing=0.1, n_classes=None):
     table = make_table(X, y, weight, n_classes)
-    return Bench.of(table, bin_table(table), Scaler.of(table), max_depth, smoothing)
+    return Bench(table, bin_table(table), Scaler.of(table), max_depth, smoothing)
 
 
 def diagonal_bench(n=600, max_depth=0, **kwargs):
@@ -30,7 +30,7 @@ def random_bench(seed, n_experts, n=300, **kwargs):
     rng = np.random.default_rng(seed)
     bench = make_bench(*random_problem(seed, n), rng.integers(1, 4, n), **kwargs)
     theta = 2 * rng.normal(size=(n_experts, 4))
-    share = bench.rows.probabilities(theta)
+    share = bench.gate_rows.probabilities(theta)
     return bench, theta, share, bench.grow_experts(share, GrowOptions(3))
 
 
@@ -57,7 +57,7 @@ def test_a_starved_expert_learns_from_all_rows():
 def test_a_starved_expert_does_not_stop_training():
     bench = diagonal_bench()
     theta = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -80.0], [0.0, 0.0, -1e6]])
-    share = bench.rows.probabilities(theta)
+    share = bench.gate_rows.probabilities(theta)
     assert share[1:].max() < NEGLIGIBLE
     share[1:] = 0.0
     gate = GateStep("likelihood", 1e-4, 0.3, 0.97)
@@ -131,7 +131,7 @@ def test_rounds_raise_the_likelihood_on_an_easy_problem(solver, rate):
     bench = diagonal_bench(smoothing=0.1 if solver == "likelihood" else 0.0)
     gate = GateStep(solver, 0.0, rate, 0.97)
     theta = np.random.default_rng(0).normal(size=(2, 3))
-    share = bench.rows.probabilities(theta)
+    share = bench.gate_rows.probabilities(theta)
     history = []
     for _ in range(15):
         theta, _, share, log_likelihood = em_round(bench, theta, share, GrowOptions(0), gate, 15)
@@ -144,10 +144,10 @@ def test_the_best_solver_solves_the_easy_problem_in_five_rounds():
     bench = diagonal_bench()
     gate = GateStep("likelihood", 1e-4, 0.3, 0.97)
     theta = np.random.default_rng(0).normal(size=(2, 3))
-    share = bench.rows.probabilities(theta)
+    share = bench.gate_rows.probabilities(theta)
     for _ in range(5):
         theta, experts, share, _ = em_round(bench, theta, share, GrowOptions(0), gate, 15)
-    winner = bench.rows.probabilities(theta).argmax(axis=0)
+    winner = bench.gate_rows.probabilities(theta).argmax(axis=0)
     assert experts.rightness(bench.table)[winner, np.arange(len(winner))].mean() > 0.97
 
 
@@ -167,7 +167,7 @@ def test_hard_shares_give_the_winner_nearly_everything(seed, n_experts):
 
 
 def share_of_rows_sent_right(bench, theta, experts):
-    winner = bench.rows.probabilities(theta).argmax(axis=0)
+    winner = bench.gate_rows.probabilities(theta).argmax(axis=0)
     right = experts.rightness(bench.table)[winner, np.arange(len(winner))]
     return float(bench.table.weight @ right / bench.table.weight.sum())
 

@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
-from moet.model.recipe import RACE_SURVIVORS, Settings, Watch, train
+from moet.model.recipe import Watch, most_rounds, train
+from moet.model.settings import Settings
 from moet.model.solve import GateSolver
 from moet.model.table import canonical_table
 from moet.progress import progress_bar
@@ -52,7 +53,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     ccp_alpha : float, default=0.0
         Complexity parameter of minimal cost-complexity pruning, as in scikit-learn.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies the sample weights.
+        Multiplies the sample weights; "balanced" counts rows, not weights, as in scikit-learn.
     init : {"race", "random", "kmeans", "linear"}, default="race"
         Where the gate starts. ``"race"`` tries several kinds in turn, ``"random"`` is the paper's, ``"kmeans"``
         clusters (x, y), ``"linear"`` starts from a linear policy.
@@ -206,8 +207,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         unit = float(table.weight.mean())
         table = replace(table, weight=table.weight / unit)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with threadpool_limits(1, user_api="blas"), self._watch() as watch:
-            trained = train(table, self._settings(unit), np.random.default_rng(seed), watch)
+        settings = self._settings(unit)
+        with threadpool_limits(1, user_api="blas"), self._watch(most_rounds(settings)) as watch:
+            trained = train(table, settings, np.random.default_rng(seed), watch)
         self.mixture_ = self._labelled(trained.mixture)
         self.log_likelihoods_ = trained.log_likelihoods
         self.n_iter_ = len(trained.log_likelihoods)
@@ -260,10 +262,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         )
 
     @contextmanager
-    def _watch(self) -> Iterator[Watch]:
+    def _watch(self, most_rounds: int) -> Iterator[Watch]:
         """Count the rounds of a fit and tell the progress bar and the callback of each."""
-        runs = min(self.n_init, RACE_SURVIVORS)
-        with progress_bar("moet fit", runs * (self.max_iter + self.hard_iter), shown=self.verbose > 0) as advance:
+        with progress_bar("moet fit", most_rounds, shown=self.verbose > 0) as advance:
             epochs = count(1)
 
             def watch(log_likelihood: float, model: Callable[[], Mixture]) -> None:

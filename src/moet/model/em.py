@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ from moet.model.solve import GateRows, GateStep, Singles, maximise
 from moet.model.table import Table
 
 Floats = NDArray[np.float64]
+
+GATE_ROWS = 250_000
+"""The gate has few parameters: of a larger table it learns from so many rows only, which bounds its memory."""
 
 HARD_SHARE = 0.95
 """In the hard phase the winner of the gate gets this share of a row; the rest follows the softmax."""
@@ -42,8 +45,9 @@ class Experts(NamedTuple):
         return out
 
     def rightness(self, table: Table) -> NDArray[np.bool_]:
-        """Whether each expert's answer is the row's label."""
-        answers = [tree.class_weight.argmax(axis=1)[leaf] for tree, leaf in zip(self.trees, self.leaf, strict=True)]
+        """Whether each expert's answer is the label, for the first rows, those of ``table``."""
+        leaves = self.leaf[:, : len(table)]
+        answers = [tree.class_weight.argmax(axis=1)[leaf] for tree, leaf in zip(self.trees, leaves, strict=True)]
         return np.array(answers) == table.y
 
 
@@ -56,19 +60,46 @@ class Round(NamedTuple):
     log_likelihood: float
 
 
-@dataclass(frozen=True)
 class Bench:
     """A table with everything that training on it reuses."""
 
-    table: Table
-    rows: GateRows
-    grower: Grower
-    smoothing: float
+    def __init__(self, table: Table, bins: Bins, scaler: Scaler, max_depth: int, smoothing: float) -> None:
+        self.table = table
+        self.smoothing = smoothing
+        # the order of a canonical table is as good as random, so its first rows are a fair sample
+        self.gate_rows = GateRows(table.take(np.arange(min(len(table), GATE_ROWS))), scaler)
+        self._grower = Grower(table, bins, max_depth)
 
-    @classmethod
-    def of(cls, table: Table, bins: Bins, scaler: Scaler, max_depth: int, smoothing: float) -> Bench:
-        """Prepare a table for trees of up to ``max_depth``."""
-        return cls(table, GateRows(table, scaler), Grower(table, bins, max_depth), smoothing)
+    @property
+    def scaler(self) -> Scaler:
+        """How features are standardised for the gate."""
+        return self.gate_rows.scaler
+
+    def improved_gate(self, gate: GateStep, theta: Floats, likelihood: Singles, steps: int) -> Floats:
+        """Let the gate take a step on the rows it learns from."""
+        return gate(self.gate_rows, theta, np.ascontiguousarray(likelihood[:, : len(self.gate_rows.table)]), steps)
+
+    def probabilities(self, theta: Floats) -> Singles:
+        """g_j(x_i) of all rows, shape (n_experts, n)."""
+        return np.concatenate([rows.probabilities(theta) for rows, _ in self._parts()], axis=1)
+
+    def responsibilities(self, theta: Floats, likelihood: Singles) -> tuple[Singles, float]:
+        """h_ij of all rows, and their mean log-likelihood."""
+        found = []
+        total = 0.0
+        for rows, part in self._parts():
+            share, mean = rows.responsibilities(theta, np.ascontiguousarray(likelihood[:, part]))
+            found.append(share)
+            total += mean * float(rows.table.weight.sum())
+        return np.concatenate(found, axis=1), total / float(self.table.weight.sum())
+
+    def _parts(self) -> Iterator[tuple[GateRows, slice]]:
+        """Yield all rows as the gate sees them, some at a time: those it learns from, then the others."""
+        n_first = len(self.gate_rows.table)
+        yield self.gate_rows, slice(0, n_first)
+        for start in range(n_first, len(self.table), GATE_ROWS):
+            part = slice(start, min(start + GATE_ROWS, len(self.table)))
+            yield GateRows(self.table.take(np.arange(part.start, part.stop)), self.scaler), part
 
     def grow_experts(self, share: Singles, options: GrowOptions) -> Experts:
         """Grow one tree per expert on rows weighted by ``share``; an expert without rows learns from all of them."""
@@ -78,7 +109,7 @@ class Bench:
             weight = share[j] * self.table.weight
             if not weight.any():
                 weight = self.table.weight
-            trees.append(self.grower.grow(weight, options, leaf[j]))
+            trees.append(self._grower.grow(weight, options, leaf[j]))
         return Experts(trees, leaf)
 
 
@@ -92,14 +123,14 @@ def em_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions, 
     """One epoch of the paper's Algorithm 1: trees on rows weighted by h_ij, then the gate, then the new h_ij."""
     experts = bench.grow_experts(share, options)
     likelihood = experts.label_likelihood(bench.table, bench.smoothing)
-    theta = gate(bench.rows, theta, likelihood, steps)
-    share, log_likelihood = bench.rows.responsibilities(theta, likelihood)
+    theta = bench.improved_gate(gate, theta, likelihood, steps)
+    share, log_likelihood = bench.responsibilities(theta, likelihood)
     return Round(theta, experts, share, log_likelihood)
 
 
 def hard_share(bench: Bench, theta: Floats) -> Singles:
     """Rows given (almost) wholly to the expert the gate would choose."""
-    share = bench.rows.probabilities(theta)
+    share = bench.probabilities(theta)
     winner = share.argmax(axis=0)
     share *= 1.0 - HARD_SHARE
     share[share < NEGLIGIBLE] = 0.0
@@ -112,12 +143,13 @@ def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: f
 
     Rows on which all experts are right, or none, say nothing about the gate and are left out.
     """
-    right = experts.rightness(bench.table)
+    rows = bench.gate_rows
+    right = experts.rightness(rows.table)
     n_right = right.sum(axis=0)
     telling = (n_right > 0) & (n_right < len(right))
     if not telling.any():
         return theta
-    rows = bench.rows.take(np.flatnonzero(telling))
     likelihood = np.where(np.compress(telling, right, axis=1), np.float32(RIGHT), np.float32(WRONG))
-    scale = float(bench.table.weight.sum())
-    return maximise(lambda t: rows.mixture(t, likelihood), theta, scale, l2, steps)
+    scale = float(rows.table.weight.sum())
+    telling_rows = rows.take(np.flatnonzero(telling))
+    return maximise(lambda t: telling_rows.mixture(t, likelihood), theta, scale, l2, steps)

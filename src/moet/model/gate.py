@@ -296,7 +296,7 @@ def gate_probabilities(blocks: Any, theta: Any, out: Any) -> None:
 
 
 @njit(**_REORDERED)
-def responsibilities(likelihood: Any, weight: Any, out: Any) -> float:
+def to_responsibilities(likelihood: Any, weight: Any, out: Any) -> float:
     """Turn g_ij in ``out`` into h_ij = g_ij P_ij / Σ_l g_il P_il, negligible ones into 0.
 
     Where no expert gives the label any mass (0/0), the gate alone decides. Returns Σ_i w_i log Σ_j g_ij P_ij, with the

@@ -17,8 +17,8 @@ from moet.model.gate import (
     expected_objective,
     gate_probabilities,
     mixture_objective,
-    responsibilities,
     take_blocks,
+    to_responsibilities,
     write_blocks,
 )
 from moet.model.table import Table
@@ -54,8 +54,8 @@ class GateRows:
     def responsibilities(self, theta: Floats, likelihood: Singles) -> tuple[Singles, float]:
         """h_ij, and the mean log-likelihood of the rows."""
         out = self.probabilities(theta)
-        total = responsibilities(likelihood, self.table.weight, out)
-        return out, total / self.table.weight.sum()
+        total = to_responsibilities(likelihood, self.table.weight, out)
+        return out, float(total / self.table.weight.sum())
 
     def mixture(self, theta: Floats, likelihood: Singles) -> tuple[float, Floats]:
         """Σ w log Σ_j g_j P_j and its gradient."""

@@ -80,14 +80,24 @@ def split(table: Table, fraction: float, rng: np.random.Generator) -> NDArray[np
     """Choose about ``fraction`` of the distinct rows for validation: of every class, or whole groups."""
     chosen = np.zeros(len(table), dtype=bool)
     if table.group is not None:
-        names, member, sizes = np.unique(table.group, return_inverse=True, return_counts=True)
-        order = rng.permutation(len(names))
-        chosen[np.isin(member, order[np.cumsum(sizes[order]) <= fraction * len(table)])] = True
-        return chosen
+        return np.isin(table.group, _small_groups(table.group, fraction * len(table), rng))
     for label in range(table.n_classes):
         rows = np.flatnonzero(table.y == label)
         chosen[rng.permutation(rows)[: int(fraction * len(rows))]] = True
     return chosen
+
+
+def _small_groups(group: NDArray[np.intp], n_rows: float, rng: np.random.Generator) -> list[int]:
+    """Random groups of together at most ``n_rows`` rows, or the smallest one if none is so small; never all of them."""
+    names, sizes = np.unique(group, return_counts=True)
+    if len(names) == 1 or n_rows < 1:
+        return []
+    chosen: list[int] = []
+    for g in rng.permutation(len(names)):
+        if sizes[g] <= n_rows:
+            chosen.append(int(names[g]))
+            n_rows -= sizes[g]
+    return chosen or [int(names[sizes.argmin()])]
 
 
 @njit(**OPTIONS)

@@ -1,0 +1,69 @@
+"""States of training, and the judge that compares them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.ccp import cost_complexity_prune
+from moet.model.flat import FlatMixture
+from moet.model.gate import Scaler
+from moet.model.grow import GrownTree
+from moet.model.mixture import Mixture
+from moet.model.settings import Settings
+from moet.model.table import Table
+from moet.model.tree import Tree
+
+
+class Snapshot(NamedTuple):
+    """Gate parameters and trees as they were after some step."""
+
+    theta: NDArray[np.float64]
+    trees: list[GrownTree]
+
+    def flatten(self, scaler: Scaler, settings: Settings) -> FlatMixture:
+        """Return the form that predicts."""
+        return FlatMixture.of(*scaler.fold(self.theta), self._final_trees(settings))
+
+    def freeze(self, scaler: Scaler, settings: Settings) -> Mixture:
+        """Return the public form, in raw units; its classes are class indices."""
+        trees = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in self._final_trees(settings)]
+        classes = np.arange(trees[0].n_classes)
+        return Mixture(*scaler.fold(self.theta), trees, classes, prediction=settings.prediction)
+
+    def _final_trees(self, settings: Settings) -> list[GrownTree] | list[Tree]:
+        """Return the trees after cost-complexity pruning."""
+        if settings.ccp_alpha == 0:
+            return self.trees
+        return [
+            cost_complexity_prune(
+                Tree(t.feature, t.threshold, t.left, t.right, t.value),
+                t.class_weight.sum(axis=1),
+                settings.ccp_alpha,
+                settings.criterion,
+            )
+            for t in self.trees
+        ]
+
+
+class Judge:
+    """Scores snapshots on the rows of a table, in the prediction mode that will be used."""
+
+    def __init__(self, table: Table, scaler: Scaler, settings: Settings) -> None:
+        self._X = table.X[table.rows]
+        self._y = table.y
+        self._share = table.weight / table.weight.sum()
+        self._scaler = scaler
+        self._settings = settings
+
+    def score(self, snapshot: Snapshot) -> float:
+        """Weighted accuracy."""
+        flat = snapshot.flatten(self._scaler, self._settings)
+        if self._settings.prediction == "hard":
+            answer = flat.leaf_class[flat.leaves(self._X)[1]]
+        else:
+            answer = flat.soft_proba(self._X).argmax(axis=1)
+        wrong = self._share @ (answer != self._y)  # not the share of right ones, which may round to less than 1
+        return 1.0 - float(wrong)
