@@ -69,8 +69,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     max_iter : int, default=4
         Rounds of EM on all rows.
     tol : float, default=1e-4
-        EM stops when the mean log-likelihood changes by less, or when five rounds have not improved the score on
-        held-out rows. 0 runs all rounds.
+        EM stops when the mean log-likelihood changes by less, and either phase when four rounds have not improved the
+        score on held-out rows. 0 runs all rounds.
     hard_iter : int, default=8
         Rounds of the hard phase: trees regrown on the rows that the gate gives them, gate refitted to who is right.
     validation_fraction : float, default=0.15

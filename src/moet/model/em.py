@@ -81,17 +81,19 @@ class Bench:
 
     def probabilities(self, theta: Floats) -> Singles:
         """g_j(x_i) of all rows, shape (n_experts, n)."""
-        return np.concatenate([rows.probabilities(theta) for rows, _ in self._parts()], axis=1)
+        out = np.empty((len(theta), len(self.table)), dtype=np.float32)
+        for rows, part in self._parts():
+            out[:, part] = rows.probabilities(theta)
+        return out
 
     def responsibilities(self, theta: Floats, likelihood: Singles) -> tuple[Singles, float]:
         """h_ij of all rows, and their mean log-likelihood."""
-        found = []
+        out = np.empty_like(likelihood)
         total = 0.0
         for rows, part in self._parts():
-            share, mean = rows.responsibilities(theta, np.ascontiguousarray(likelihood[:, part]))
-            found.append(share)
+            out[:, part], mean = rows.responsibilities(theta, np.ascontiguousarray(likelihood[:, part]))
             total += mean * float(rows.table.weight.sum())
-        return np.concatenate(found, axis=1), total / float(self.table.weight.sum())
+        return out, total / float(self.table.weight.sum())
 
     def _parts(self) -> Iterator[tuple[GateRows, slice]]:
         """Yield all rows as the gate sees them, some at a time: those it learns from, then the others."""

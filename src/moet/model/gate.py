@@ -31,7 +31,7 @@ _REORDERED = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
 _ROUNDER = np.float32(12582912)  # 1.5 · 2^23: adding it leaves the nearest integer in the lowest bits
-_LOWEST = np.float32(-87)
+_LOWEST = np.float32(-50)  # nothing beside 1, and far from subnormal numbers, which are slow
 _IMPOSSIBLE, _NEGLIGIBLE = np.float32(1e-12), np.float32(NEGLIGIBLE)
 _C2, _C3, _C4, _C5, _C6 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720))
 

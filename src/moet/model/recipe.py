@@ -31,10 +31,10 @@ RACE_ROWS = 1500
 RACE_SURVIVORS, FLAT_RACE_SURVIVORS = 2, 4
 """How many starting points run on all rows, with trees and with mere leaves."""
 
-RACE_FLAT_ROUNDS, RACE_DEEP_ROUNDS = 2, 3
+RACE_FLAT_ROUNDS, RACE_DEEP_ROUNDS = 3, 1
 """Rounds of a race: with leaves only, then with whole trees."""
 
-RACE_STEPS, GATE_STEPS, LONG_GATE_STEPS = 8, 5, 15
+RACE_STEPS, GATE_STEPS, LONG_GATE_STEPS = 8, 5, 20
 """L-BFGS iterations of the gate per round: of a race, of EM, and where the trees are leaves or stay as they are."""
 
 MIN_SAMPLES_LEAF = 5.0
@@ -47,8 +47,8 @@ SMOOTHING = 0.1
 HARD_L2 = 1e-7
 """Ridge of the gate in the hard phase; boundaries between right and wrong experts may be sharp."""
 
-PATIENCE = 5
-"""Rounds without a better score on held-out rows before EM stops."""
+PATIENCE = 4
+"""Rounds without a better score before a phase ends."""
 
 Watch = Callable[[float, Callable[[], Mixture]], None]
 """Called after every round on all rows with the mean log-likelihood and a function that makes the model so far."""
@@ -192,9 +192,11 @@ def hard_phase(run: Run, leaf_choices: tuple[float, ...]) -> None:
     """Regrow the trees on the rows the gate gives them, refit the gate to who is right, and so on."""
     bench, settings, theta = run.bench, run.settings, run.theta
     choices = [grow_options(settings, len(bench.table), leaf) for leaf in leaf_choices]
+    stale = 0
     for _ in range(settings.hard_iter):
-        if run.score == 1.0:
+        if run.score == 1.0 or (settings.tol > 0 and stale >= PATIENCE):
             break
+        score_before = run.score
         share = hard_share(bench, theta)
         tried = []
         for options in choices:
@@ -206,3 +208,4 @@ def hard_phase(run: Run, leaf_choices: tuple[float, ...]) -> None:
         run.consider(theta, experts)
         likelihood = experts.label_likelihood(bench.table, bench.smoothing)
         run.finish_round(theta, experts, bench.responsibilities(theta, likelihood)[1])
+        stale = stale + 1 if run.score == score_before else 0
