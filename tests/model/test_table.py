@@ -161,8 +161,17 @@ def test_a_split_never_cuts_a_group(seed, fraction):
     table = make_table(X, y, group=np.arange(1000) ** 2 // 20_000)
     held_out = split(table, fraction, np.random.default_rng(seed))
     assert not set(table.group[held_out]) & set(table.group[~held_out])
-    largest = np.bincount(table.group).max() / len(table)
-    assert fraction - largest < held_out.mean() <= fraction
+    sizes = np.bincount(table.group) / len(table)
+    assert fraction - sizes.max() < held_out.mean() <= max(fraction, sizes.min())
+
+
+def test_the_smallest_group_is_held_out_if_none_is_small_enough():
+    X, y = random_problem(0, 1000)
+    table = make_table(X, y, group=np.repeat([0, 1, 2], [400, 250, 350]))
+    held_out = split(table, 0.1, np.random.default_rng(0))
+    assert set(table.group[held_out]) == {1}
+    assert held_out.sum() == 250
+    assert not split(make_table(X, y, group=np.zeros(1000, int)), 0.1, np.random.default_rng(0)).any()
 
 
 def test_a_row_in_several_groups_belongs_to_the_first_of_them():

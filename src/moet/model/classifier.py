@@ -73,9 +73,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         score on held-out rows. 0 runs all rounds.
     hard_iter : int, default=8
         Rounds of the hard phase: trees regrown on the rows that the gate gives them, gate refitted to who is right.
-    validation_fraction : float, default=0.15
-        Share of the distinct rows held out to choose the best round. A row and its copies, or a whole group, are never
-        on both sides.
+    validation_fraction : float, default=0.2
+        Share of the distinct rows (20,000 at most) held out to choose the best round. A row and its copies, or a whole
+        group, are never on both sides. Once a round of the hard phase is chosen, its trees are regrown on all rows.
         Tables of fewer than 1,000 distinct rows hold nothing out.
     random_state : int, RandomState or None, default=None
         The same seed gives the identical model.
@@ -149,7 +149,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         max_iter: int = 4,
         tol: float = 1e-4,
         hard_iter: int = 8,
-        validation_fraction: float = 0.15,
+        validation_fraction: float = 0.2,
         random_state: int | np.random.RandomState | None = None,
         callback: Callback | None = None,
         verbose: int = 0,

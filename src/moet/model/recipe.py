@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.bins import Bins, bin_table
+from moet.model.bins import bin_table
 from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness
 from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
@@ -77,17 +77,15 @@ class Run:
     log_likelihoods: list[float] = field(default_factory=list)
     converged: bool = False
 
-    def consider(self, theta: Floats, experts: Experts) -> float:
+    def consider(self, snapshot: Snapshot) -> float:
         """Score a state and keep it if it is the best so far."""
-        snapshot = Snapshot(theta, experts.trees)
         score = self.judge.score(snapshot)
         if score > self.score:
             self.best, self.score = snapshot, score
         return score
 
-    def finish_round(self, theta: Floats, experts: Experts, log_likelihood: float) -> None:
+    def finish_round(self, snapshot: Snapshot, log_likelihood: float) -> None:
         """Record a round and tell the watcher."""
-        snapshot = Snapshot(theta, experts.trees)
         self.log_likelihoods.append(log_likelihood)
         self.watch(log_likelihood, lambda: snapshot.freeze(self.bench.scaler, self.settings))
 
@@ -95,15 +93,20 @@ class Run:
 def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
     """Fit a mixture whose classes are the class indices of the table; its weights have mean 1."""
     scaler = Scaler.of(table)
+    bins = bin_table(table)
+    smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
+
+    def prepared(rows: NDArray[np.intp]) -> Bench:
+        return Bench(table.take(rows), bins.take(rows), scaler, settings.max_depth, smoothing)
+
     held_out = np.zeros(len(table), dtype=bool)
     if len(table) >= SMALL_TABLE:
         held_out = split(table, min(settings.validation_fraction, MOST_HELD_OUT / len(table)), rng)
+    kept = np.flatnonzero(~held_out)
     judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, scaler, settings)
-    table = table.take(np.flatnonzero(~held_out))
-    bins = bin_table(table)
-    smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
-    bench = Bench(table, bins, scaler, settings.max_depth, smoothing)
-    runs = [Run(theta, bench, settings, judge, watch) for theta in starting_gates(bench, bins, settings, judge, rng)]
+    bench = prepared(kept)
+    track = prepared(rng.choice(kept, RACE_ROWS, replace=False)) if len(kept) > RACE_ROWS else bench
+    runs = [Run(theta, bench, settings, judge, watch) for theta in starting_gates(track, settings, judge, rng)]
     for run in runs:
         em_phase(run)
     if settings.max_depth > 0:  # leaves are cheap enough for all
@@ -111,8 +114,13 @@ def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Wat
     for run in runs:
         hard_phase(run, MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,))
     best = max(runs, key=lambda run: run.score)
-    assert best.best is not None
-    return Trained(best.best.freeze(scaler, settings), best.score, best.log_likelihoods, best.converged)
+    snapshot = best.best
+    assert snapshot is not None
+    if held_out.any() and snapshot.regrow is not None:  # the held-out rows have done their work and may now teach
+        bench = prepared(np.arange(len(table)))
+        experts = bench.grow_experts(hard_share(bench, snapshot.theta), snapshot.regrow)
+        snapshot = Snapshot(snapshot.theta, experts.trees)
+    return Trained(snapshot.freeze(scaler, settings), best.score, best.log_likelihoods, best.converged)
 
 
 def most_rounds(settings: Settings) -> int:
@@ -134,15 +142,8 @@ def grow_options(settings: Settings, n_rows: int, default_leaf: float = MIN_SAMP
     return GrowOptions(settings.max_depth, settings.criterion, leaf, settings.min_impurity_decrease)
 
 
-def starting_gates(
-    bench: Bench, bins: Bins, settings: Settings, judge: Judge, rng: np.random.Generator
-) -> list[Floats]:
+def starting_gates(track: Bench, settings: Settings, judge: Judge, rng: np.random.Generator) -> list[Floats]:
     """Race several starting points on a sample of the rows; return those worth a full run, best first."""
-    track = bench
-    if len(bench.table) > RACE_ROWS:
-        sample = rng.choice(len(bench.table), RACE_ROWS, replace=False)
-        table = bench.table.take(sample)
-        track = Bench(table, bins.take(sample), bench.scaler, settings.max_depth, bench.smoothing)
     gates = initial_gates(settings.init, settings.n_init, track.gate_rows, settings.n_experts, rng)
     if len(gates) == 1:
         return gates
@@ -177,8 +178,9 @@ def em_phase(run: Run) -> None:
     best_score, stale = -np.inf, 0
     for _ in range(settings.max_iter):
         theta, experts, share, log_likelihood = em_round(bench, theta, share, options, gate, steps)
-        score = run.consider(theta, experts)
-        run.finish_round(theta, experts, log_likelihood)
+        snapshot = Snapshot(theta, experts.trees)
+        score = run.consider(snapshot)
+        run.finish_round(snapshot, log_likelihood)
         stale += 1
         if score > best_score:
             best_score, run.theta, stale = score, theta, 0
@@ -201,11 +203,12 @@ def hard_phase(run: Run, leaf_choices: tuple[float, ...]) -> None:
         tried = []
         for options in choices:
             experts = bench.grow_experts(share, options)
-            tried.append((run.consider(theta, experts), options, experts))
+            tried.append((run.consider(Snapshot(theta, experts.trees, options)), options, experts))
         _, options, experts = max(tried, key=lambda entry: entry[0])
         choices = [options]
         theta = refit_gate_on_rightness(bench, theta, experts, HARD_L2, LONG_GATE_STEPS)
-        run.consider(theta, experts)
+        snapshot = Snapshot(theta, experts.trees, options)
+        run.consider(snapshot)
         likelihood = experts.label_likelihood(bench.table, bench.smoothing)
-        run.finish_round(theta, experts, bench.responsibilities(theta, likelihood)[1])
+        run.finish_round(snapshot, bench.responsibilities(theta, likelihood)[1])
         stale = stale + 1 if run.score == score_before else 0

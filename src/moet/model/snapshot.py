@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from moet.model.ccp import cost_complexity_prune
 from moet.model.flat import FlatMixture
 from moet.model.gate import Scaler
-from moet.model.grow import GrownTree
+from moet.model.grow import GrownTree, GrowOptions
 from moet.model.mixture import Mixture
 from moet.model.settings import Settings
 from moet.model.table import Table
@@ -18,10 +18,11 @@ from moet.model.tree import Tree
 
 
 class Snapshot(NamedTuple):
-    """Gate parameters and trees as they were after some step."""
+    """Gate parameters and trees as they were after some step, and how the trees were grown if in the hard phase."""
 
     theta: NDArray[np.float64]
     trees: list[GrownTree]
+    regrow: GrowOptions | None = None
 
     def flatten(self, scaler: Scaler, settings: Settings) -> FlatMixture:
         """Return the form that predicts."""
