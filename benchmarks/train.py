@@ -35,6 +35,7 @@ PUBLISHED: dict[str, Any] = {
     "init": "random",
     "n_init": 1,
     "gate_solver": "adam",
+    "gate_l2": 0.0,
     "learning_rate": 0.3,
     "learning_rate_decay": 0.97,
     "max_iter": 50,

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from moet import Tree
 from moet.model.bins import bin_table
-from moet.model.grow import CODE_ROWS, EMPTY, RAW_ROWS, Grower, GrowOptions
+from moet.model.grow import EMPTY, Grower, GrowOptions
+from moet.model.splits import CODE_ROWS, RAW_ROWS
 
 from .tables import leaves_by_walking, make_table, random_problem, raw_table
 

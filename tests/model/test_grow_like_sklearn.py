@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from moet.model.bins import bin_table
-from moet.model.grow import CODE_ROWS, RAW_ROWS, TIE, Grower, GrowOptions
+from moet.model.grow import TIE, Grower, GrowOptions
+from moet.model.splits import CODE_ROWS, RAW_ROWS
 
 from .tables import leaves_by_walking, make_table, random_problem
 
