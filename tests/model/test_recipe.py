@@ -1,0 +1,165 @@
+"""The steps of training: race, EM phase, hard phase, judge, and what each leaves behind."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from moet.model import recipe
+from moet.model.bins import bin_table
+from moet.model.em import Bench
+from moet.model.gate import Scaler
+from moet.model.init import initial_gates
+from moet.model.recipe import Run, em_phase, hard_phase, most_rounds, starting_gates, train
+from moet.model.settings import Settings
+from moet.model.snapshot import Judge, Snapshot
+
+from .tables import make_table, random_problem
+
+SETTINGS = Settings(
+    n_experts=3,
+    max_depth=2,
+    prediction="hard",
+    criterion="gini",
+    min_samples_leaf=None,
+    min_impurity_decrease=0.0,
+    ccp_alpha=0.0,
+    init="race",
+    n_init=6,
+    gate_solver="likelihood",
+    gate_l2=1e-4,
+    learning_rate=0.3,
+    learning_rate_decay=0.97,
+    max_iter=3,
+    tol=0.0,
+    hard_iter=3,
+    validation_fraction=0.2,
+)
+
+
+def noisy_table(n=1200, seed=0):
+    """A curved boundary with some labels wrong, so that nothing is ever perfect."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).astype(int)
+    return make_table(X, np.where(rng.random(n) < 0.1, 1 - y, y))
+
+
+@pytest.fixture
+def stage():
+    """A bench, a judge on other rows, and the log of a watcher."""
+    table = noisy_table()
+    scaler = Scaler.of(table)
+    bench = Bench(table, bin_table(table), scaler, SETTINGS.max_depth, recipe.SMOOTHING)
+    seen = []
+    return bench, Judge(noisy_table(seed=1), scaler, SETTINGS), lambda *args: seen.append(args), seen
+
+
+def start(bench, settings=SETTINGS):
+    return initial_gates("random", 1, bench.gate_rows, settings.n_experts, np.random.default_rng(0))[0]
+
+
+@pytest.mark.parametrize(("max_depth", "survivors"), [(2, 2), (0, 4)])
+def test_a_race_returns_the_best_starts_first(stage, max_depth, survivors):
+    bench, judge, _, _ = stage
+    settings = replace(SETTINGS, max_depth=max_depth)
+    gates = starting_gates(bench, settings, judge, np.random.default_rng(0))
+    assert len(gates) == survivors
+    scores = []
+    for theta in initial_gates("race", 6, bench.gate_rows, 3, np.random.default_rng(0)):
+        theta, experts = recipe.race(bench, theta, settings)
+        scores.append((judge.score(Snapshot(theta, experts.trees)), theta))
+    scores.sort(key=lambda entry: -entry[0])
+    for gate, (_, expected) in zip(gates, scores, strict=False):
+        np.testing.assert_array_equal(gate, expected)
+
+
+def test_a_single_start_does_not_race(stage):
+    bench, judge, _, _ = stage
+    settings = replace(SETTINGS, init="random", n_init=1)
+    gates = starting_gates(bench, settings, judge, np.random.default_rng(0))
+    np.testing.assert_array_equal(gates, [start(bench)])
+
+
+def test_em_runs_all_rounds_and_leaves_the_gate_of_its_best_one(stage):
+    bench, judge, watch, seen = stage
+    run = Run(start(bench), bench, SETTINGS, judge, watch)
+    em_phase(run)
+    assert len(run.log_likelihoods) == len(seen) == SETTINGS.max_iter
+    assert [log_likelihood for log_likelihood, _ in seen] == run.log_likelihoods
+    np.testing.assert_array_equal(run.theta, run.best.theta)
+    assert run.score == judge.score(run.best)
+    assert run.best.regrow is None
+
+
+def test_em_stops_when_the_likelihood_does(stage):
+    bench, judge, watch, _ = stage
+    run = Run(start(bench), bench, replace(SETTINGS, tol=10.0), judge, watch)
+    em_phase(run)
+    assert run.converged
+    assert len(run.log_likelihoods) == 2
+
+
+def test_the_hard_phase_betters_a_run_and_remembers_how_trees_grew(stage):
+    bench, judge, watch, _ = stage
+    run = Run(start(bench), bench, replace(SETTINGS, max_iter=1), judge, watch)
+    em_phase(run)
+    before = run.score
+    hard_phase(run, recipe.MIN_SAMPLES_LEAF_CHOICES)
+    assert run.score > before
+    assert run.best.regrow.min_samples_leaf in recipe.MIN_SAMPLES_LEAF_CHOICES
+    assert len(run.log_likelihoods) == 1 + SETTINGS.hard_iter
+
+
+def test_no_hard_phase_if_not_asked_for(stage):
+    bench, judge, watch, seen = stage
+    run = Run(start(bench), bench, replace(SETTINGS, hard_iter=0), judge, watch)
+    hard_phase(run, (1.0,))
+    assert run.best is None
+    assert not seen
+
+
+def test_phases_end_when_the_score_is_perfect():
+    X, _ = random_problem(0, 1500)
+    X = X[np.abs(X[:, 0]) > 0.1]
+    table = make_table(X, (X[:, 0] > 0).astype(int))
+    rounds = []
+    trained = train(table, SETTINGS, np.random.default_rng(0), lambda *args: rounds.append(args))
+    assert trained.score == 1.0
+    assert len(rounds) < most_rounds(SETTINGS)
+
+
+@pytest.mark.parametrize("max_depth", [0, 2])
+def test_most_rounds_is_how_many_there_are_without_an_early_end(max_depth):
+    settings = replace(SETTINGS, max_depth=max_depth)
+    rounds = []
+    train(noisy_table(), settings, np.random.default_rng(0), lambda *args: rounds.append(args))
+    assert len(rounds) == most_rounds(settings)
+
+
+def test_trees_chosen_in_the_hard_phase_are_regrown_on_all_rows(monkeypatch):
+    sizes = []
+
+    class Spy(Bench):
+        def __init__(self, table, *args):
+            sizes.append(len(table))
+            super().__init__(table, *args)
+
+    monkeypatch.setattr(recipe, "Bench", Spy)
+    train(noisy_table(2000), SETTINGS, np.random.default_rng(0), lambda *args: None)
+    assert sizes == [pytest.approx(1600, abs=2), recipe.RACE_ROWS, 2000]
+
+
+@pytest.mark.parametrize("prediction", ["hard", "soft"])
+def test_a_judge_measures_weighted_accuracy_in_the_mode_that_will_be_used(stage, prediction):
+    bench, _, watch, _ = stage
+    settings = replace(SETTINGS, prediction=prediction)
+    X, y = random_problem(2, 400)
+    weight = np.random.default_rng(0).integers(1, 4, size=400).astype(float)
+    table = make_table(X, y, weight)
+    judge = Judge(table, bench.scaler, settings)
+    run = Run(start(bench), bench, settings, judge, watch)
+    em_phase(run)
+    mixture = run.best.freeze(bench.scaler, settings)
+    right = mixture.predict(table.X[table.rows]) == table.y
+    assert run.score == pytest.approx(np.average(right, weights=table.weight))
