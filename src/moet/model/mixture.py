@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import InputError, ModelError
 from moet.model.flat import FlatMixture
 from moet.model.route import leaf_of_state
-from moet.model.tree import Tree
+from moet.model.tree import Tree, frozen_floats
 
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier
@@ -68,11 +68,11 @@ class Mixture:
         feature_names: Sequence[str] | None = None,
         prediction: Prediction = "hard",
     ) -> None:
-        weights = _gate_array(gate_weights, "gate_weights", 2)
+        weights = frozen_floats(gate_weights, "gate_weights", 2)
         names = tuple(f"x{k}" for k in range(weights.shape[1])) if feature_names is None else tuple(feature_names)
         fields = {
             "gate_weights": weights,
-            "gate_bias": _gate_array(gate_bias, "gate_bias", 1),
+            "gate_bias": frozen_floats(gate_bias, "gate_bias", 1),
             "trees": tuple(trees),
             "classes": _labels(classes),
             "feature_names": names,
@@ -224,19 +224,6 @@ def _input_array(values: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"the input must be an array of numbers: {error}") from None
 
 
-def _gate_array(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"{name} must be an array of numbers: {error}") from None
-    if array.ndim != ndim:
-        raise ModelError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ModelError(f"{name} must be finite")
-    array.flags.writeable = False
-    return array
-
-
 def _labels(classes: ArrayLike) -> NDArray[Any]:
     try:
         labels = np.array(classes)
@@ -266,6 +253,9 @@ _NUMERIC_LABELS: dict[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "u
 
 def _check(mixture: Mixture) -> None:
     n_experts, n_features = mixture.gate_weights.shape
+    for name in ("gate_weights", "gate_bias"):
+        if not np.all(np.isfinite(getattr(mixture, name))):
+            raise ModelError(f"{name} must be finite")
     if n_experts == 0 or n_features == 0:
         raise ModelError(f"a mixture needs at least one expert and one feature, got {n_experts} and {n_features}")
     if mixture.gate_bias.shape != (n_experts,) or len(mixture.trees) != n_experts:

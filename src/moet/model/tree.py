@@ -45,11 +45,11 @@ class Tree:
         for name in ("feature", "left", "right"):
             object.__setattr__(self, name, _frozen_ints(getattr(self, name), name))
         leaf = self.feature == LEAF
-        threshold = _frozen_floats(self.threshold, "threshold", 1)
+        threshold = frozen_floats(self.threshold, "Tree.threshold", 1)
         if threshold.shape == leaf.shape:
             threshold = _read_only(np.where(leaf, 0.0, threshold))
         object.__setattr__(self, "threshold", threshold)
-        object.__setattr__(self, "value", _frozen_floats(self.value, "value", 2))
+        object.__setattr__(self, "value", frozen_floats(self.value, "Tree.value", 2))
         _check_shapes(self)
         _check_structure(self)
         _check_probabilities(self.value)
@@ -151,13 +151,14 @@ def _frozen_ints(values: ArrayLike, name: str) -> NDArray[np.int32]:
     return _read_only(array.astype(np.int32))
 
 
-def _frozen_floats(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
+def frozen_floats(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
+    """Copy numbers into a read-only array of ``ndim`` dimensions; ``name`` is for the message if they are not such."""
     try:
         array = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"Tree.{name} must be an array of numbers: {error}") from None
+        raise ModelError(f"{name} must be an array of numbers: {error}") from None
     if array.ndim != ndim:
-        raise ModelError(f"Tree.{name} must have {ndim} dimension(s), got shape {array.shape}")
+        raise ModelError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     return _read_only(array)
 
 
