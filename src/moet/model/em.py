@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moet.model.bins import Bins
 from moet.model.gate import NEGLIGIBLE, Scaler
 from moet.model.grow import Grower, GrownTree, GrowOptions
-from moet.model.solve import GateRows, GateStep, Singles, maximise
+from moet.model.solve import GateRows, GateStep, Singles
 from moet.model.table import Table
 
 Floats = NDArray[np.float64]
@@ -154,4 +154,4 @@ def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: f
     likelihood = np.where(np.compress(telling, right, axis=1), np.float32(RIGHT), np.float32(WRONG))
     scale = float(rows.table.weight.sum())
     telling_rows = rows.take(np.flatnonzero(telling))
-    return maximise(lambda t: telling_rows.mixture(t, likelihood), theta, scale, l2, steps)
+    return telling_rows.climb(theta, likelihood, l2, steps, scale)

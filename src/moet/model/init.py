@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.solve import GateRows, maximise
+from moet.model.solve import GateRows
 
 Init = Literal["race", "random", "kmeans", "linear"]
 
@@ -41,9 +41,8 @@ def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Flo
     """Fit a linear policy (multinomial logistic regression) and hand its classes to the experts in turn."""
     n_classes = rows.table.n_classes
     target = np.ascontiguousarray(np.eye(n_classes, dtype=np.float32)[rows.table.y].T)
-    scale = float(rows.table.weight.sum())
     start = np.zeros((n_classes, rows.table.X.shape[1] + 1))
-    policy = maximise(lambda theta: rows.expected(theta, target), start, scale, l2=1e-4, steps=30)
+    policy = rows.climb_expected(start, target, l2=1e-4, steps=30)
     classes = np.arange(n_experts) % n_classes
     noise = 0.1 if n_experts <= n_classes else 1.0
     return policy[classes] + noise * random_gate(rows, n_experts, rng)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from moet.model.climb import climb
 from moet.model.gate import (
     BLOCK,
     Scaler,
@@ -67,6 +67,24 @@ class GateRows:
         value, gradient = expected_objective(self._blocks, self.table.weight, theta, responsibility)
         return value, gradient
 
+    def climb(self, theta: Floats, likelihood: Singles, l2: float, steps: int, scale: float | None = None) -> Floats:
+        """Take L-BFGS steps on :meth:`mixture` divided by ``scale``, by default the weight of the rows."""
+        scale = float(self.table.weight.sum()) if scale is None else scale
+        out: Floats = climb(self._blocks, self.table.weight, theta, likelihood, scale, l2, steps)
+        return out
+
+    def climb_expected(self, theta: Floats, responsibility: Singles, l2: float, steps: int) -> Floats:
+        """Take L-BFGS steps on the mean of :meth:`expected`."""
+        scale = float(self.table.weight.sum())
+
+        def negative(flat: Floats) -> tuple[float, Floats]:
+            value, gradient = self.expected(flat.reshape(theta.shape), responsibility)
+            return -value / scale + 0.5 * l2 * float(flat @ flat), l2 * flat - gradient.ravel() / scale
+
+        options = {"maxiter": steps, "gtol": 1e-7}
+        result = minimize(negative, theta.ravel(), jac=True, method="L-BFGS-B", options=options)
+        return result.x.reshape(theta.shape)
+
     def curvature(self, theta: Floats) -> Floats:
         """Negative Hessian of :meth:`expected`."""
         out: Floats = expected_curvature(self._blocks, self.table.weight, theta)
@@ -75,19 +93,6 @@ class GateRows:
 
 def _new_blocks(n_rows: int, width: int) -> Singles:
     return np.zeros((-(-n_rows // BLOCK), width, BLOCK), dtype=np.float32)
-
-
-def maximise(
-    objective: Callable[[Floats], tuple[float, Floats]], theta: Floats, scale: float, l2: float, steps: int
-) -> Floats:
-    """Take a few L-BFGS steps on ``objective / scale - l2/2 · |theta|²``."""
-
-    def negative(flat: Floats) -> tuple[float, Floats]:
-        value, gradient = objective(flat.reshape(theta.shape))
-        return -value / scale + 0.5 * l2 * float(flat @ flat), l2 * flat - gradient.ravel() / scale
-
-    result = minimize(negative, theta.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps, "gtol": 1e-7})
-    return result.x.reshape(theta.shape)
 
 
 @dataclass
@@ -108,12 +113,12 @@ class GateStep:
 
     def __call__(self, rows: GateRows, theta: Floats, likelihood: Singles, steps: int) -> Floats:
         """Return improved parameters. ``steps`` bounds the iterations of "likelihood" and "lbfgs"."""
-        scale = rows.table.weight.sum()
         if self.solver == "likelihood":
-            return maximise(lambda t: rows.mixture(t, likelihood), theta, scale, self.l2, steps)
+            return rows.climb(theta, likelihood, self.l2, steps)
         responsibility, _ = rows.responsibilities(theta, likelihood)
         if self.solver == "lbfgs":
-            return maximise(lambda t: rows.expected(t, responsibility), theta, scale, self.l2, steps)
+            return rows.climb_expected(theta, responsibility, self.l2, steps)
+        scale = rows.table.weight.sum()
         if self.solver == "newton":
             return _newton(rows, theta, responsibility, scale * self.l2)
         gradient = rows.expected(theta, responsibility)[1] - scale * self.l2 * theta

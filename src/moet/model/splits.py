@@ -123,7 +123,7 @@ def between(low: float, high: float) -> float:
     return middle if low <= middle < high else low
 
 
-@njit(inline="always", **OPTIONS)
+@njit(**OPTIONS)
 def _scan_sorted(
     values: Any, owners: Any, n: int, y: Any, weight: Any, lower: Any, upper: Any, min_leaf: float, best: float,
     tie: float, entropy: bool, best_lower: Any,
@@ -251,7 +251,7 @@ def refine_threshold(
 
     ``lower`` holds the class weights up to bin ``low`` and is used up; ``found`` is scratch space.
     """
-    n = 0
+    n = np.int64(0)  # a literal 0 would have what is called with n compiled twice
     for t in range(start, end):
         code = codes[order[t], k]
         if code == low or code == high:
