@@ -19,3 +19,7 @@ class InputError(MoetError, ValueError):
 
 class ModelFileError(MoetError, ValueError):
     """A model file that cannot be read: missing, truncated, foreign, or not what it claims to be."""
+
+
+class ExportError(MoetError, ValueError):
+    """A model that cannot be written in the language asked for without changing its answers, or a name it forbids."""

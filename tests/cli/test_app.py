@@ -24,7 +24,7 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_commands():
-    assert COMMANDS == ["demo", "fit", "predict", "show"]
+    assert COMMANDS == ["demo", "export", "fit", "predict", "show"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -146,7 +146,8 @@ def test_trees_chosen_in_the_hard_phase_are_regrown_on_all_rows(monkeypatch):
             super().__init__(table, *args)
 
     monkeypatch.setattr(recipe, "Bench", Spy)
-    train(noisy_table(2000), SETTINGS, np.random.default_rng(0), lambda *args: None)
+    settings = replace(SETTINGS, max_iter=1, hard_iter=8)  # so that the hard phase has the better rounds
+    train(noisy_table(2000), settings, np.random.default_rng(0), lambda *args: None)
     assert sizes == [pytest.approx(1600, abs=2), recipe.RACE_ROWS, 2000]
 
 

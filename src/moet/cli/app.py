@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from moet import __version__
-from moet.cli import demo, fit, predict, show
+from moet.cli import demo, export, fit, predict, show
 from moet.cli.output import Exit, say
 from moet.errors import MoetError
 
@@ -55,6 +55,7 @@ def _moet(
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(show.show)
+app.command()(export.export)
 app.command()(demo.demo)
 
 

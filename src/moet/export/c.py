@@ -1,0 +1,274 @@
+"""A hard mixture as one C99 header: no allocation, no library, the same answers to the bit."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from itertools import chain
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import ExportError
+from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, summary, walk
+from moet.model.file import digest
+from moet.model.mixture import Mixture
+from moet.model.tree import LEAF, Tree
+
+Style = Literal["tables", "ifs"]
+"""``"tables"``: constant arrays and a loop, small for large models. ``"ifs"``: nested ifs, readable."""
+
+WIDTH = 100
+INDENT = "    "
+
+
+def c(model: object, *, name: str = "moet", style: Style = "tables") -> str:
+    """Write a hard mixture as a C99 header.
+
+    The header defines ``int NAME_predict(const double x[])``, which returns the index of the class,
+    ``int NAME_expert(const double x[])``, the index of the expert that answers, and ``NAME_labels``. The numbers in
+    ``x`` must be finite. Compiled with ``-ffp-contract=off``, it answers as :meth:`moet.Mixture.predict_hard` does for
+    every input.
+
+    Parameters
+    ----------
+    model : Mixture, fitted classifier, policy, or path of a model file
+        What to write. Soft mixtures of several experts are refused.
+    name : str
+        Beginning of every name that the header defines.
+    style : {"tables", "ifs"}
+        Constant arrays and a loop, the smaller code for all but the smallest models, or nested ifs. Two experts of
+        depth 0 as ifs are a single inequality.
+
+    Returns
+    -------
+    str
+        ASCII text, whatever the names of features and classes.
+    """
+    mixture = hard_mixture(model, "C")
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
+        raise ExportError(f"name must be ASCII letters, digits and underscores, a letter first, got {name!r}")
+    if style not in get_args(Style):
+        raise ExportError(f"style must be 'tables' or 'ifs', got {style!r}")
+    write = _tables if style == "tables" else _ifs
+    functions = [_function(f"{name}_{suffix}", mixture.n_features, body) for suffix, body in write(mixture, name)]
+    return "\n".join([_head(mixture, name, style), *functions, "#endif\n"])
+
+
+def _head(mixture: Mixture, name: str, style: Style) -> str:
+    prefix = name.upper()
+    includes = "#include <float.h>" + ("\n#include <stdint.h>" if style == "tables" else "")
+    features = [f" * x[{k}]  {_string(feature)}\n" for k, feature in enumerate(mixture.feature_names)]
+    labels = [f"{INDENT}{_string(str(label))}, /* {k} */\n" for k, label in enumerate(mixture.classes.tolist())]
+    return f"""\
+/* {summary(mixture)}
+ *
+ * model {digest(mixture)}
+ *
+ * Compile with -ffp-contract=off: a fused multiply-add rounds otherwise than the model does.
+ *
+ * int {name}_predict(const double x[{mixture.n_features}])  index of the class, see {name}_labels
+ * int {name}_expert(const double x[{mixture.n_features}])   index of the expert that answers
+ *
+{"".join(features)} */
+#ifndef {prefix}_H
+#define {prefix}_H
+
+{includes}
+
+#if DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)
+#error "this model needs 64-bit doubles, rounded after every operation"
+#endif
+
+enum {{
+    {prefix}_FEATURES = {mixture.n_features},
+    {prefix}_CLASSES = {len(mixture.classes)},
+    {prefix}_EXPERTS = {mixture.n_experts}
+}};
+
+static const char *const {name}_labels[{len(mixture.classes)}] = {{
+{"".join(labels)}}};
+"""
+
+
+def _function(name: str, n_features: int, body: str) -> str:
+    # static, for several files may include it; inline, for then compilers do not mind if it is never called
+    return f"""\
+static inline int {name}(const double x[{n_features}])
+{{
+{textwrap.indent(body, INDENT)}
+}}
+"""
+
+
+# ---- tables
+
+
+def _tables(mixture: Mixture, name: str) -> Iterator[tuple[str, str]]:
+    yield "expert", _gate_loop(mixture) if mixture.n_experts > 1 else "(void)x;\nreturn 0;"
+    yield "predict", _tree_loop(mixture, name)
+
+
+def _gate_loop(mixture: Mixture) -> str:
+    gate = np.hstack([mixture.gate_bias[:, None], mixture.gate_weights])
+    rows = [f"{{{', '.join(map(_number, row))}}}," for row in gate.tolist()]
+    return f"""\
+/* per expert: bias, then one weight per feature */
+{_array(f"double gate[{gate.shape[0]}][{gate.shape[1]}]", *rows)}
+int expert = 0;
+double top = 0.0;
+for (int j = 0; j < {mixture.n_experts}; j++) {{
+    double logit = gate[j][0];
+    for (int k = 0; k < {mixture.n_features}; k++) {{
+        logit += gate[j][k + 1] * x[k];
+    }}
+    if (j == 0 || logit > top) {{
+        top = logit;
+        expert = j;
+    }}
+}}
+return expert;"""
+
+
+def _tree_loop(mixture: Mixture, name: str) -> str:
+    """Walk over the inner nodes of all trees; leaves are not stored, the child -1 - c stands for "class c"."""
+    roots, children, feature, threshold = _inner_nodes(mixture)
+    node = _integer(-len(mixture.classes), len(feature))
+    root = _array(f"{node} root[{len(roots)}]", ", ".join(map(str, roots.tolist())))
+    if len(feature) == 0:
+        return f"{root}\nreturn -1 - root[{name}_expert(x)];"
+    pairs = [f"{{{left},{right}}}" for left, right in children.tolist()]
+    return f"""\
+/* a test that is passed leads to the first child; the child -1 - c is the answer c */
+{root}
+{_array(f"{_integer(0, mixture.n_features)} feature[{len(feature)}]", ", ".join(map(str, feature.tolist())))}
+{_array(f"double threshold[{len(feature)}]", ", ".join(map(_number, threshold.tolist())))}
+{_array(f"{node} child[{len(feature)}][2]", ", ".join(pairs))}
+{node} node = root[{name}_expert(x)];
+while (node >= 0) {{
+    node = child[node][!(x[feature[node]] <= threshold[node])];
+}}
+return -1 - node;"""
+
+
+def _inner_nodes(
+    mixture: Mixture,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Roots, children, features and thresholds of all trees, without the leaves."""
+    feature = np.concatenate([tree.feature for tree in mixture.trees])
+    inner = feature != LEAF
+    answers = -1 - np.concatenate([tree.value for tree in mixture.trees]).argmax(axis=1)
+    index = np.where(inner, np.cumsum(inner) - 1, answers)
+    roots = np.cumsum([0] + [tree.n_nodes for tree in mixture.trees[:-1]])
+    pairs = [np.stack([tree.left, tree.right], axis=1) + root for tree, root in zip(mixture.trees, roots, strict=True)]
+    threshold = np.concatenate([tree.threshold for tree in mixture.trees])
+    return index[roots], index[np.concatenate(pairs)[inner]], feature[inner], threshold[inner]
+
+
+def _integer(low: int, high: int) -> str:
+    """Smallest C type that holds low..high."""
+    if low >= 0:
+        return next(f"uint{bits}_t" for bits in (8, 16, 32) if high < 2**bits)
+    return next(f"int{bits}_t" for bits in (8, 16, 32) if low >= -(2 ** (bits - 1)) and high < 2 ** (bits - 1))
+
+
+def _array(declaration: str, *rows: str) -> str:
+    lines = chain.from_iterable(textwrap.wrap(row, WIDTH, break_on_hyphens=False) for row in rows)
+    return "\n".join([f"static const {declaration} = {{", *(INDENT + line for line in lines), "};"])
+
+
+# ---- nested ifs
+
+
+def _ifs(mixture: Mixture, name: str) -> Iterator[tuple[str, str]]:
+    check_nesting(mixture, 'choose style="tables"')
+    yield "expert", _gate(mixture)
+    answers = []
+    for j, tree in enumerate(mixture.trees):
+        if tree.n_nodes == 1:
+            answers.append(str(leaf_class(tree.value[0])))
+        else:
+            answers.append(f"{name}_tree{j}(x)")
+            yield f"tree{j}", "\n".join(_tree(tree, mixture.feature_names))
+    yield "predict", _choice(answers, f"{name}_expert(x)")
+
+
+def _gate(mixture: Mixture) -> str:
+    unused = "" if mixture.n_experts > 1 and mixture.gate_weights.any() else "(void)x;\n"
+    first, *others = [
+        f"\n{INDENT}".join(logit(float(bias), weights, _annotated))
+        for bias, weights in zip(mixture.gate_bias, mixture.gate_weights, strict=True)
+    ]
+    if not others:
+        return f"{unused}return 0;"
+    if len(others) == 1:
+        return f"{unused}return {others[0]}\n{INDENT}> {first};"
+    contests = [
+        f"""\
+logit = {other};
+if (logit > top) {{
+    top = logit;
+    expert = {j};
+}}
+"""
+        for j, other in enumerate(others, start=1)
+    ]
+    return f"""\
+{unused}int expert = 0;
+double logit;
+double top = {first};
+{"".join(contests)}return expert;"""
+
+
+def _choice(answers: list[str], expert: str) -> str:
+    if len(set(answers)) == 1:
+        return f"return {answers[0]};" if "x" in answers[0] else f"(void)x;\nreturn {answers[0]};"
+    if answers == ["0", "1"]:
+        return f"return {expert};"
+    if len(answers) == 2:
+        return f"return {expert} ? {answers[1]} : {answers[0]};"
+    cases = [f"case {j}: return {answer};" for j, answer in enumerate(answers[:-1])]
+    return "\n".join([f"switch ({expert}) {{", *cases, f"default: return {answers[-1]};", "}"])
+
+
+def _tree(tree: Tree, names: tuple[str, ...]) -> Iterator[str]:
+    for step, depth, node in walk(tree):
+        k, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        lines = {
+            "if": f"if (x[{k}] <= {_number(threshold)}) {{ /* {_string(names[k])} <= {threshold!r} */",
+            "else": "} else {",
+            "end": "}",
+            "leaf": f"return {leaf_class(tree.value[node])};",
+        }
+        yield INDENT * depth + lines[step]
+
+
+# ---- literals
+
+
+def _number(value: float) -> str:
+    """Hexadecimal, for the C standard lets a compiler round a decimal number to either neighbour."""
+    if value == 0:
+        return "0.0"
+    digits, exponent = value.hex().split("p")
+    return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
+
+
+def _annotated(value: float) -> str:
+    return f"{_number(value)} /* {value!r} */"
+
+
+def _string(text: str) -> str:
+    """A string literal that may also stand in a comment.
+
+    Octal escapes are at most three digits long, so unlike hexadecimal ones they cannot swallow what follows.
+    """
+    octets = text.encode("utf-8", "surrogatepass")
+    escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in _UNSAFE else f"\\{b:03o}" for b in octets)
+    return f'"{escaped}"'
+
+
+_UNSAFE = '"\\?*'
+"""Quote and backslash, and what trigraphs and both ends of a comment need."""

@@ -1,0 +1,75 @@
+"""What every language needs: the mixture to write, its description, and its gate as sums of products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import ExportError
+from moet.model.file import as_mixture
+from moet.model.mixture import Mixture
+from moet.model.tree import LEAF, Tree
+
+MAX_NESTING = 90
+"""Deepest tree that is written as nested ifs: C promises 127 nested blocks, Python reads 100 levels of indentation."""
+
+
+def hard_mixture(model: object, language: str) -> Mixture:
+    """Return the mixture that ``model`` is or holds, if one expert answers alone."""
+    mixture = as_mixture(model)
+    # the vote of a single expert is its answer
+    if mixture.prediction == "soft" and mixture.n_experts > 1:
+        raise ExportError(
+            f"a soft mixture cannot be exported to {language} with the same answers everywhere; refit it with "
+            'prediction="hard" (moet fit --hard), or build a Mixture of its parts with prediction="hard"'
+        )
+    return mixture
+
+
+def check_nesting(mixture: Mixture, otherwise: str) -> None:
+    """Refuse trees too deep for nested ifs; ``otherwise`` is what the user can do about it."""
+    if (depth := mixture.size.depth) > MAX_NESTING:
+        raise ExportError(f"a tree of depth {depth} is too deep for nested ifs (at most {MAX_NESTING}); {otherwise}")
+
+
+def summary(mixture: Mixture) -> str:
+    """Kind and size of a mixture in one line."""
+    size = mixture.size
+    return (
+        f"{mixture.prediction} mixture of expert trees: experts {size.experts}, leaves {size.leaves}, "
+        f"nodes {size.nodes}, depth {size.depth}, gate numbers {size.gate_numbers}"
+    )
+
+
+def logit(bias: float, weights: NDArray[np.float64], literal: Callable[[float], str]) -> list[str]:
+    """Terms of a gate's logit, to be added from left to right, such as ``["0.5", "+ 2.0 * x[0]", "- 1.0 * x[3]"]``.
+
+    A weight of zero times a finite number is zero, and adding zero changes no comparison, so such terms are left out.
+    """
+    terms = [f"{'-' if w < 0 else '+'} {literal(abs(w))} * x[{k}]" for k, w in enumerate(weights.tolist()) if w != 0]
+    return [literal(bias), *terms]
+
+
+def leaf_class(value: NDArray[np.float64]) -> int:
+    """Class of a leaf: the first of largest probability."""
+    return int(value.argmax())
+
+
+def walk(tree: Tree) -> Iterator[tuple[str, int, int]]:
+    """Steps of writing a tree as nested ifs: ("if" | "else" | "end" | "leaf", depth, node).
+
+    With a stack of what is still to be written: the depth of a tree is not limited by that of Python's recursion.
+    """
+    todo = [("if", 0, 0)]
+    while todo:
+        step, depth, node = todo.pop()
+        if step != "if":
+            yield step, depth, node
+        elif tree.feature[node] == LEAF:
+            yield "leaf", depth, node
+        else:
+            yield step, depth, node
+            left, right = int(tree.left[node]), int(tree.right[node])
+            todo += [("end", depth, node), ("if", depth + 1, right), ("else", depth, node), ("if", depth + 1, left)]

@@ -1,0 +1,79 @@
+"""Mixtures and inputs at which a wrong translation would show."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet import Mixture, Tree
+from tests.model.strategies import hard_points
+
+HOSTILE = [
+    "*/ int",
+    "/* a",
+    'quo"te',
+    "back\\slash\\",
+    "new\nline",
+    "??/ ??=",
+    "%s%n",
+    "θ̇ naïve",
+    "\0\x7f\u202e",
+    "//",
+    "",
+]
+
+
+def random_tree(rng: np.random.Generator, depth: int, n_features: int, n_classes: int) -> Tree:
+    """A tree with a path of ``depth`` tests; half its thresholds are quarters, which many inputs meet."""
+    feature, threshold, left, right = [], [], [], []
+
+    def grow(depth: int) -> int:
+        node = len(feature)
+        feature.append(int(rng.integers(n_features)) if depth else -1)
+        threshold.append(float(rng.integers(-12, 13)) / 4 if rng.random() < 0.5 else float(rng.normal()))
+        left.append(-1)
+        right.append(-1)
+        if depth:
+            left[node] = grow(depth - 1)
+            right[node] = grow(int(rng.integers(depth)))
+        return node
+
+    grow(depth)
+    return Tree(feature, threshold, left, right, rng.dirichlet(np.full(n_classes, 0.3), len(feature)))
+
+
+def random_mixture(seed: int, n_experts: int, depth: int, n_features: int = 4, n_classes: int = 3) -> Mixture:
+    """Odd seeds give gates of quarters, whose logits tie on many inputs; the last two experts always tie."""
+    rng = np.random.default_rng(seed)
+    gate = rng.normal(size=(n_experts, n_features + 1))
+    if seed % 2:
+        gate = np.round(4 * gate) / 4
+    if n_experts > 2:
+        gate[-1] = gate[-2]
+    trees = [random_tree(rng, depth, n_features, n_classes) for _ in range(n_experts)]
+    return Mixture(gate[:, 1:], gate[:, 0], trees, [f"class {c}" for c in range(n_classes)])
+
+
+def chain(depth: int) -> Mixture:
+    """One tree as deep as it has tests."""
+    nodes = np.arange(2 * depth + 1)
+    inner = (nodes % 2 == 0) & (nodes < 2 * depth)
+    left, right = (np.where(inner, nodes + step, -1) for step in (1, 2))
+    value = np.eye(2)[nodes // 2 % 2]
+    return Mixture([[1.0]], [0], [Tree(np.where(inner, 0, -1), nodes, left, right, value)], ["even", "odd"])
+
+
+def published_policy() -> Mixture:
+    """The paper's CartPole policy: one inequality."""
+    weights = [np.zeros(4), [2.185, 7.225, 20.65, 25.34]]
+    names = ["cart_position", "cart_velocity", "pole_angle", "pole_velocity"]
+    return Mixture(weights, [0, 1], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["left", "right"], names)
+
+
+def inputs(mixture: Mixture, n: int) -> NDArray[np.float64]:
+    """Rows on thresholds, one step beside them and on gate boundaries; rows of quarters; huge and tiny ones."""
+    rng = np.random.default_rng(0)
+    shape = (n // 3, mixture.n_features)
+    quarters = rng.integers(-12, 13, size=shape) / 4
+    extreme = rng.choice([-1, 1], size=shape) * 10.0 ** rng.uniform(-320, 308, size=shape)
+    return np.vstack([hard_points(mixture, 0, n - 2 * len(quarters)), quarters, extreme])

@@ -1,0 +1,176 @@
+"""The C header: it compiles without a warning and answers as the model does, to the bit."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from moet import Mixture, Tree, export, save
+from moet.errors import ExportError
+from moet.model.file import digest
+
+from .samples import HOSTILE, chain, inputs, published_policy, random_mixture, random_tree
+
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
+# the options most likely to make a compiler reorder or fuse what it must not
+FAST = ["-O3", "-march=native", "-ffp-contract=off"]
+STYLES = ["tables", "ifs"]
+
+needs_compiler = pytest.mark.skipif(not COMPILERS, reason="no C compiler is installed")
+
+WRAPPER = """
+void NAME_run(const double *x, long n, int *answer, int *expert);
+const char *NAME_label(int c);
+
+void NAME_run(const double *x, long n, int *answer, int *expert)
+{
+    for (long i = 0; i < n; i++) {
+        answer[i] = NAME_predict(x + i * NAME_UPPER_FEATURES);
+        expert[i] = NAME_expert(x + i * NAME_UPPER_FEATURES);
+    }
+}
+
+const char *NAME_label(int c) { return NAME_labels[c]; }
+"""
+
+SAMPLES = {
+    "one_leaf": random_mixture(0, 1, 0),
+    "one_tree": random_mixture(1, 1, 6),
+    "published": published_policy(),
+    "two_leaves": random_mixture(2, 2, 0),
+    "two_trees": random_mixture(3, 2, 3),
+    "tied": random_mixture(5, 3, 2),
+    "wide": random_mixture(6, 4, 1, n_features=300, n_classes=200),
+    "large": random_mixture(7, 8, 6, n_features=8),
+    "real": random_mixture(8, 8, 3, n_features=8),
+    "all_equal": Mixture(np.zeros((2, 1)), [1, 1], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], [False, True]),
+    "same_answer": Mixture([[1.0], [-1.0]], [0, 0], [Tree.leaf([0, 1])] * 2, [-1, 1]),
+    "tiny": Mixture([[5e-324], [1e100]], [1.5e-320, -0.0], random_mixture(9, 2, 2, n_features=1).trees, [1.5, 2, -1]),
+    "hostile": Mixture(
+        np.eye(3, len(HOSTILE)),
+        [0, 0, 0],
+        [random_tree(np.random.default_rng(j), 2, len(HOSTILE), len(HOSTILE)) for j in range(3)],
+        HOSTILE,
+        HOSTILE,
+    ),
+}
+
+
+class Compiled:
+    """The headers of several models in one library."""
+
+    def __init__(self, folder, compiler, style):
+        source = folder / "models.c"
+        for name, mixture in SAMPLES.items():
+            (folder / f"{name}.h").write_text(export.c(mixture, name=name, style=style), encoding="ascii")
+        includes = [f'#include "{name}.h"\n' for name in SAMPLES for _ in range(2)]  # twice: guarded
+        wrappers = [WRAPPER.replace("NAME_UPPER", name.upper()).replace("NAME", name) for name in SAMPLES]
+        source.write_text("".join(includes + wrappers))
+        library = folder / "models.so"
+        command = [compiler, *STRICT, *FAST, "-shared", "-fPIC", str(source), "-o", str(library)]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert (result.returncode, result.stderr) == (0, "")
+        self.library = ctypes.CDLL(str(library))
+
+    def run(self, name, X):
+        answer, expert = np.empty((2, len(X)), np.intc)
+        pointer = ctypes.c_void_p
+        self.library[f"{name}_run"](
+            pointer(X.ctypes.data), ctypes.c_long(len(X)), pointer(answer.ctypes.data), pointer(expert.ctypes.data)
+        )
+        return answer, expert
+
+    def label(self, name, c):
+        function = self.library[f"{name}_label"]
+        function.restype = ctypes.c_char_p
+        return function(c).decode()
+
+
+@pytest.fixture(scope="module", params=[(compiler, style) for compiler in COMPILERS for style in STYLES], ids="-".join)
+def compiled(request, tmp_path_factory):
+    return Compiled(tmp_path_factory.mktemp("c"), *request.param)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", SAMPLES)
+def test_zero_differences(compiled, name):
+    mixture = SAMPLES[name]
+    X = inputs(mixture, 100_000 if mixture.n_features < 100 else 2_000)
+    answer, expert = compiled.run(name, X)
+    assert np.array_equal(expert, mixture.expert(X))
+    assert np.array_equal(mixture.classes[answer], mixture.predict_hard(X))
+
+
+@needs_compiler
+def test_the_inputs_of_these_tests_are_hard():
+    """Gates tie and thresholds are met exactly: a translation with < for <=, or >= for >, would show."""
+    mixture = SAMPLES["tied"]
+    X = inputs(mixture, 100_000)
+    logits = mixture.gate_bias + X @ mixture.gate_weights.T
+    assert np.mean(logits[:, 0] == logits[:, 1]) > 1e-3
+    stump = mixture.trees[0]
+    assert np.mean(X[:, stump.feature[0]] == stump.threshold[0]) > 1e-3
+
+
+@needs_compiler
+def test_labels_survive_hostile_names(compiled):
+    for c, label in enumerate(HOSTILE):
+        assert compiled.label("hostile", c) == label.split("\0")[0]  # where C ends a string
+    assert [compiled.label("tiny", c) for c in range(3)] == ["1.5", "2.0", "-1.0"]
+
+
+@needs_compiler
+def test_arithmetic_that_would_change_answers_does_not_compile(tmp_path):
+    (tmp_path / "moet.h").write_text(export.c(published_policy()))
+    command = [COMPILERS[0], "-x", "c", "-include", str(tmp_path / "moet.h"), "-fsyntax-only", "/dev/null"]
+    assert subprocess.run(command).returncode == 0
+    fast = subprocess.run([*command, "-ffast-math"], capture_output=True, text=True)
+    assert "64-bit doubles" in fast.stderr
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_header_names_the_model(tmp_path, style):
+    mixture = SAMPLES["large"]
+    text = export.c(mixture, name="pilot", style=style)
+    assert f"model {digest(mixture)}\n" in text
+    assert f"experts 8, leaves {mixture.size.leaves}, nodes {mixture.size.nodes}, depth 6, gate numbers 72" in text
+    assert "-ffp-contract=off" in text
+    assert ' * x[7]  "x7"\n' in text
+    assert ("stdint.h" in text) == (style == "tables")
+    save(mixture, tmp_path / "m.moet.json")
+    assert export.c(tmp_path / "m.moet.json", name="pilot", style=style) == text
+
+
+def test_two_leaves_are_one_inequality():
+    code = export.c(published_policy(), style="ifs")
+    assert "if (" not in code
+    inequality = re.search(r"moet_expert\(const double x\[4\]\)\n{\n(.*?)}", code, re.DOTALL).group(1)
+    assert re.sub(r"\S+ /\* (\S+) \*/", r"\1", " ".join(inequality.split())) == (
+        "return 1.0 + 2.185 * x[0] + 7.225 * x[1] + 20.65 * x[2] + 25.34 * x[3] > 0.0;"
+    )
+
+
+def test_soft_models_are_refused_unless_one_expert_answers():
+    mixture = published_policy()
+    parts = (mixture.gate_weights, mixture.gate_bias, mixture.trees, mixture.classes)
+    with pytest.raises(ExportError, match=r'soft mixture .* refit it with prediction="hard"'):
+        export.c(Mixture(*parts, prediction="soft"))
+    assert "moet_predict" in export.c(Mixture([[1.0]], [0], [Tree.leaf([1, 0])], [0, 1], prediction="soft"))
+
+
+@pytest.mark.parametrize("name", ["", "9lives", "a-b", "_a", "naïve", "a b", "a\n"])
+def test_names_that_c_forbids(name):
+    with pytest.raises(ExportError, match="name must be"):
+        export.c(published_policy(), name=name)
+
+
+def test_unknown_styles_and_bottomless_trees():
+    with pytest.raises(ExportError, match="style must be 'tables' or 'ifs', got 'goto'"):
+        export.c(published_policy(), style="goto")
+    with pytest.raises(ExportError, match=r'depth 300 is too deep .* choose style="tables"'):
+        export.c(chain(300), style="ifs")
+    assert "moet_predict" in export.c(chain(300))
