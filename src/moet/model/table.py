@@ -9,13 +9,9 @@ copied: rows are indices into it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-
-from moet.jit import OPTIONS
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ def canonical_table(
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     hashes = _row_hashes(X, y, rows)
     rows = rows[np.argsort(hashes, kind="stable")]
-    starts = np.flatnonzero(_starts_of_runs(X, y, rows))
+    starts = _starts_of_runs(X, y, rows)
     first = rows[starts]
     weights = np.add.reduceat(weight[rows], starts)
     groups = None if group is None else np.minimum.reduceat(group[rows], starts)
@@ -100,38 +96,26 @@ def _small_groups(group: NDArray[np.intp], n_rows: float, rng: np.random.Generat
     return chosen or [int(names[sizes.argmin()])]
 
 
-@njit(**OPTIONS)
-def _row_hashes(X: Any, y: Any, rows: Any) -> Any:
-    bits = X.view(np.uint64)
-    out = np.empty(len(rows), np.uint64)
-    for r in range(len(rows)):
-        i = rows[r]
-        h = _mix(np.uint64(y[i]))
-        for k in range(X.shape[1]):
-            # 0.0 and -0.0 are equal numbers with different bits
-            h = _mix(h ^ (bits[i, k] if X[i, k] != 0.0 else np.uint64(0)))
-        out[r] = h
-    return out
+def _row_hashes(X: NDArray[np.float64], y: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.uint64]:
+    hashes = _mix(y[rows].astype(np.uint64))
+    for k in range(X.shape[1]):
+        column = X[rows, k] + 0.0  # turns -0.0 into 0.0, an equal number with other bits
+        hashes = _mix(hashes ^ column.view(np.uint64))
+    return hashes
 
 
-@njit(inline="always", **OPTIONS)
-def _mix(h: Any) -> Any:
+def _mix(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64: every bit of the input moves every bit of the output, also of numbers that differ in few bits."""
-    h += np.uint64(0x9E3779B97F4A7C15)
+    h = h + np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))
 
 
-@njit(**OPTIONS)
-def _starts_of_runs(X: Any, y: Any, rows: Any) -> Any:
-    """Mark rows that differ from the one before."""
-    first = np.ones(len(rows), np.bool_)
-    for r in range(1, len(rows)):
-        i = rows[r]
-        j = rows[r - 1]
-        same = y[i] == y[j]
-        for k in range(X.shape[1]):
-            same = same and X[i, k] == X[j, k]
-        first[r] = not same
-    return first
+def _starts_of_runs(X: NDArray[np.float64], y: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Where rows differ from the one before."""
+    differs = y[rows[1:]] != y[rows[:-1]]
+    for k in range(X.shape[1]):
+        column = X[rows, k]
+        differs |= column[1:] != column[:-1]
+    return np.append(0, np.flatnonzero(differs) + 1)
