@@ -185,6 +185,8 @@ def _grow(
             order[n_used] = i
             n_used += 1
             total[y[i]] += weight[i]
+    # histograms of few bins, as of one-hot columns, are cheaper than sorting
+    sorted_rows = max(RAW_ROWS, min(CODE_ROWS, 3 * offset[n_features] // n_features))
     # rounding must not make a leaf of exactly the allowed weight too light
     min_leaf = max(min_leaf * (1.0 - 1e-9), empty)
 
@@ -219,9 +221,9 @@ def _grow(
         cut = 0.0
         splittable = depth < max_depth and end - start > 1 and largest < node_weight
         if splittable and node_weight >= 2 * min_leaf:
-            if end - start <= CODE_ROWS:
+            if end - start <= sorted_rows:
                 best, k, below, above = split_by_sorting(
-                    codes, X, rows, y, weight, order, start, end, span, total, min_leaf, tie, entropy, lower
+                    codes, X, rows, y, weight, order, start, end, span, exact, total, min_leaf, tie, entropy, lower
                 )
                 if end - start <= RAW_ROWS:
                     cut = between(below, above)
@@ -270,7 +272,7 @@ def _grow(
         small_start, small_end, large_start, large_end = start, middle, middle, end
         if not left_is_smaller:
             small_start, small_end, large_start, large_end = middle, end, start, middle
-        subtract = depth + 1 < max_depth and large_end - large_start > CODE_ROWS
+        subtract = depth + 1 < max_depth and large_end - large_start > sorted_rows
         if subtract:
             fill_histogram(histograms[slot + 1], codes, y, weight, order, small_start, small_end, offset, span, C)
             for j in range(n_features):

@@ -202,8 +202,8 @@ def _sort_codes(
 
 @njit(**OPTIONS)
 def split_by_sorting(
-    codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, start: int, end: int, span: Any, total: Any,
-    min_leaf: float, tie: float, entropy: bool, best_lower: Any,
+    codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, start: int, end: int, span: Any, exact: Any,
+    total: Any, min_leaf: float, tie: float, entropy: bool, best_lower: Any,
 ) -> Any:  # fmt: skip
     """Best split of a small node: (purity, feature, value below, value above).
 
@@ -220,6 +220,8 @@ def split_by_sorting(
     best_low = 0.0
     best_high = 0.0
     for k in range(codes.shape[1]):
+        if span[0, k] == span[1, k] and (exact[k] or n > RAW_ROWS):
+            continue
         if n <= RAW_ROWS:
             for t in range(n):
                 owners[t] = order[start + t]
