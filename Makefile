@@ -19,6 +19,8 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/first_use.py
+	$(BIN)/python benchmarks/memory.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
