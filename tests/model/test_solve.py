@@ -164,6 +164,6 @@ def test_some_of_the_rows_look_the_same_as_among_all(seed, n_taken):
     likelihood = np.ascontiguousarray(problem.likelihood[:, index])
     fresh = GateRows(problem.table.take(index), problem.rows.scaler)
     for ours, other in zip(
-        part.mixture(problem.theta, likelihood), fresh.mixture(problem.theta, likelihood), strict=True
+        part.expected(problem.theta, likelihood), fresh.expected(problem.theta, likelihood), strict=True
     ):
         assert np.array_equal(ours, other)

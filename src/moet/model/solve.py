@@ -16,7 +16,6 @@ from moet.model.gate import (
     expected_curvature,
     expected_objective,
     gate_probabilities,
-    mixture_objective,
     take_blocks,
     to_responsibilities,
     write_blocks,
@@ -57,18 +56,13 @@ class GateRows:
         total = to_responsibilities(likelihood, self.table.weight, out)
         return out, float(total / self.table.weight.sum())
 
-    def mixture(self, theta: Floats, likelihood: Singles) -> tuple[float, Floats]:
-        """Σ w log Σ_j g_j P_j and its gradient."""
-        value, gradient = mixture_objective(self._blocks, self.table.weight, theta, likelihood)
-        return value, gradient
-
     def expected(self, theta: Floats, responsibility: Singles) -> tuple[float, Floats]:
         """Σ w h log g and its gradient."""
         value, gradient = expected_objective(self._blocks, self.table.weight, theta, responsibility)
         return value, gradient
 
     def climb(self, theta: Floats, likelihood: Singles, l2: float, steps: int, scale: float | None = None) -> Floats:
-        """Take L-BFGS steps on :meth:`mixture` divided by ``scale``, by default the weight of the rows."""
+        """Take L-BFGS steps on Σ w log Σ_j g_j P_j divided by ``scale``, by default the weight of the rows."""
         scale = float(self.table.weight.sum()) if scale is None else scale
         out: Floats = climb(self._blocks, self.table.weight, theta, likelihood, scale, l2, steps)
         return out
