@@ -116,6 +116,29 @@ def test_whatever_holds_a_mixture_can_be_saved(path):
     assert as_mixture(path) == as_mixture(str(path)) == MIXTURE
 
 
+def test_a_tree_of_scikit_learn_holds_a_mixture():
+    tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], ["a", "b"])
+    assert as_mixture(tree) == Mixture.from_sklearn(tree)
+
+
+def test_provenance_is_kept_but_is_no_part_of_the_model(path):
+    origin = {"task": "cartpole", "seed": 0, "versions": {"moet": "0.1.0"}}
+    fields = {name: getattr(MIXTURE, name) for name in Mixture.__dataclass_fields__}
+    marked = Mixture(**(fields | {"provenance": origin}))
+    save(marked, path)
+    assert load(path).provenance == origin
+    assert load(path) == MIXTURE
+    assert digest(path) == digest(marked) == digest(MIXTURE)
+    assert copy.deepcopy(marked).provenance == origin
+
+
+@pytest.mark.parametrize("origin", [None, [], "here"])
+def test_provenance_must_be_an_object(path, document, origin):
+    path.write_text(json.dumps(document | {"provenance": origin}))
+    with pytest.raises(ModelFileError, match="provenance must be an object"):
+        load(path)
+
+
 def test_other_things_cannot_be_saved(path):
     with pytest.raises(ModelError, match="expected a Mixture, or a fitted model that holds one, got Tree"):
         save(STUMP, path)

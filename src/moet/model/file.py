@@ -41,10 +41,13 @@ def as_mixture(model: Any) -> Mixture:
     Parameters
     ----------
     model : Mixture, fitted classifier, policy, or path of a model file
-        Classifiers hold their mixture as ``mixture_``, policies as ``mixture``.
+        Classifiers hold their mixture as ``mixture_``, policies as ``mixture``; a decision tree of scikit-learn is a
+        mixture with one expert.
     """
     if isinstance(model, str | os.PathLike):
         return load(model)
+    if hasattr(model, "tree_"):  # isinstance would import scikit-learn, which takes a second
+        return Mixture.from_sklearn(model)
     for held in (model, getattr(model, "mixture_", None), getattr(model, "mixture", None)):
         if isinstance(held, Mixture):
             return held
@@ -68,7 +71,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the file cannot be written.
     """
-    content = _content(as_mixture(model))
+    mixture = as_mixture(model)
+    content = _content(mixture, provenance=dict(mixture.provenance))
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"cannot write {path}: the model takes {len(content)} bytes, more than {MAX_BYTES}")
     try:
@@ -96,14 +100,14 @@ def load(path: str | os.PathLike[str]) -> Mixture:
 
 
 def digest(model: Any) -> str:
-    """Return the name of a model by content: the SHA-256, in hexadecimal, of the file that :func:`save` writes.
+    """Return the name of a model by content: the SHA-256, in hexadecimal, of its file without provenance.
 
     Models are equal to the last bit (prediction mode and names included) exactly if their digests are.
     """
     return hashlib.sha256(_content(as_mixture(model))).hexdigest()
 
 
-def _content(mixture: Mixture) -> bytes:
+def _content(mixture: Mixture, provenance: dict[str, Any] | None = None) -> bytes:
     """Bytes of the one file that stands for ``mixture``; readable in an editor: one line per part and per tree."""
     head = {
         "format": FORMAT,
@@ -113,6 +117,8 @@ def _content(mixture: Mixture) -> bytes:
         "classes": {"type": _LABEL_NAMES[mixture.classes.dtype.kind], "values": mixture.classes.tolist()},
         "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
     }
+    if provenance:
+        head["provenance"] = provenance
     lines = [f'"{name}": {json.dumps(part, allow_nan=False)}' for name, part in head.items()]
     trees = [
         json.dumps({name: getattr(tree, name).tolist() for name in Tree.__dataclass_fields__}, allow_nan=False)
@@ -177,6 +183,9 @@ def _mixture(document: Any) -> Mixture:
     version = document.get("version")
     if type(version) is not int or version != VERSION:
         raise ModelError(f"its format version is {version!r}, this moet reads {VERSION}; a newer moet may read it")
+    provenance = document.pop("provenance", {})
+    if not isinstance(provenance, dict):
+        raise ModelError("provenance must be an object")
     head = ("format", "version", "prediction", "feature_names", "classes", "gate", "trees")
     _, _, prediction, names, classes, gate, trees = _members(document, "the model", head)
     weights, bias = _members(gate, "gate", ("weights", "bias"))
@@ -187,6 +196,7 @@ def _mixture(document: Any) -> Mixture:
         classes=_classes(classes),
         feature_names=_list(names, "feature_names", str),
         prediction=prediction,
+        provenance=provenance,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -50,6 +50,9 @@ class Mixture:
         ``x0``, ``x1``, ... by default.
     prediction : {"hard", "soft"}
         Which meaning :meth:`predict` and :meth:`act` use.
+    provenance : mapping, optional
+        Where the model comes from, as JSON values. It is kept in model files but is no part of the model: neither
+        equality nor digest looks at it.
     """
 
     gate_weights: NDArray[np.float64]
@@ -58,6 +61,7 @@ class Mixture:
     classes: NDArray[Any]
     feature_names: tuple[str, ...] = ()
     prediction: Prediction = "hard"
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Mixture:
         classes: ArrayLike,
         feature_names: Sequence[str] | None = None,
         prediction: Prediction = "hard",
+        provenance: Mapping[str, Any] | None = None,
     ) -> None:
         weights = frozen_floats(gate_weights, "gate_weights", 2)
         names = tuple(f"x{k}" for k in range(weights.shape[1])) if feature_names is None else tuple(feature_names)
@@ -77,6 +82,7 @@ class Mixture:
             "classes": _labels(classes),
             "feature_names": names,
             "prediction": prediction,
+            "provenance": dict(provenance or {}),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
