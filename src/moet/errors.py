@@ -23,3 +23,19 @@ class ModelFileError(MoetError, ValueError):
 
 class ExportError(MoetError, ValueError):
     """A model that cannot be written in the language asked for without changing its answers, or a name it forbids."""
+
+
+class TaskError(MoetError, ValueError):
+    """An environment that is not installed, cannot be used as a task, or does not behave like one."""
+
+
+class TeacherError(MoetError, ValueError):
+    """An agent that cannot be read, does not fit its task, or answers with something that is no action or score."""
+
+
+class CheckpointError(MoetError, ValueError):
+    """A run that cannot be saved, or cannot go on from what was saved."""
+
+
+class CertificateError(MoetError, ValueError):
+    """A certificate that does not prove what it claims about this model and this system."""

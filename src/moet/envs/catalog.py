@@ -1,0 +1,229 @@
+"""The tasks known by name, and how anything else becomes a task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from moet.envs import classic
+from moet.envs.dynamics import Dynamics, DynamicsBatch
+from moet.envs.generic import task_of, with_features
+from moet.envs.gym import GymBatch, make_env
+from moet.envs.task import FeatureFunction, Task
+from moet.errors import TaskError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+
+def tasks() -> tuple[str, ...]:
+    """Names of the tasks that :func:`resolve` knows, without all variants.
+
+    Besides them there are ``gridworld-5`` and so on for a grid of any size, and ``pong`` or ``pong-18`` followed by
+    ``-six`` (actions), ``-sticky`` and ``-noisy``, in that order.
+    """
+    return tuple(_BY_NAME)
+
+
+def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: FeatureFunction | None = None) -> Task:
+    """Find or make a task.
+
+    Parameters
+    ----------
+    env : str, Task or callable
+        A name of the catalogue (:func:`tasks`), the id of any Gymnasium environment with a Box observation and
+        Discrete actions, a task, or a function that makes an environment. A function that is to be watched also takes
+        ``render_mode``.
+    features : callable or None
+        What a student sees: a function from an array of observations, one per row, to a two-dimensional array of
+        features. Without it a student sees what the task shows.
+
+    Raises
+    ------
+    TaskError
+        If there is no such environment, it is not installed, or trees cannot play it.
+    """
+    if isinstance(env, str):
+        task = _known(env)
+        if task is None:
+            return task_of(env, partial(make_env, env, suggest=tasks()), features)
+    elif isinstance(env, Task):
+        task = env
+    elif callable(env):
+        return task_of(_name_of(env), partial(_call_factory, env), features)
+    else:
+        raise TaskError(
+            f"cannot play {env!r}; give the name of a task, a Gymnasium id, or a function that makes an environment "
+            "(several are played side by side, so one environment is not enough)"
+        )
+    return task if features is None else with_features(task, features)
+
+
+def _known(name: str) -> Task | None:
+    """The task of that name, or of that Gymnasium id with the time limit that is registered for it."""
+    if name in _BY_NAME:
+        return _BY_NAME[name](name)
+    if match := re.fullmatch(r"gridworld-(\d{1,4})", name):
+        return _gridworld(name, size=int(match[1]))
+    if re.fullmatch(r"pong(-18)?(-six)?(-sticky)?(-noisy)?", name):
+        return _pong(name)
+    if name in _BY_ID:
+        import gymnasium
+
+        if limit := gymnasium.spec(name).max_episode_steps:
+            return _BY_ID[name](name, limit)
+    return None
+
+
+def _name_of(factory: Callable[..., Any]) -> str | None:
+    name = getattr(factory, "__name__", "<unnamed>")
+    return None if name.startswith("<") else name
+
+
+def _call_factory(factory: Callable[..., Any], *, render_mode: str | None = None) -> Any:
+    return factory() if render_mode is None else factory(render_mode=render_mode)
+
+
+def _span(first: int, last: int, *others: int) -> tuple[int, ...]:
+    return (*range(first, last + 1), *others)
+
+
+def _task(
+    name: str,
+    env_id: str,
+    max_steps: int,
+    dynamics: Dynamics | None,
+    features: dict[str, str],
+    actions: tuple[str, ...],
+    wrapped: Callable[..., gymnasium.Env[Any, Any]] = make_env,
+    **evaluation: Any,
+) -> Task:
+    """A task on an environment of Gymnasium, played by equations if there are some; features have their units."""
+    make = partial(wrapped, env_id, max_episode_steps=max_steps)
+    return Task(
+        name=name,
+        env_id=env_id,
+        make=make,
+        batch=partial(DynamicsBatch, dynamics, max_steps) if dynamics else partial(GymBatch, name, make, max_steps),
+        observation_names=tuple(features),
+        feature_names=tuple(features),
+        feature_units=tuple(features.values()),
+        action_names=actions,
+        max_steps=max_steps,
+        **evaluation,
+    )
+
+
+def _cartpole(name: str, max_steps: int = 200) -> Task:
+    return _task(
+        name,
+        "CartPole-v1",
+        max_steps,
+        classic.CARTPOLE,
+        features={"position": "m", "velocity": "m/s", "angle": "rad", "angular_velocity": "rad/s"},
+        actions=("left", "right"),
+        episodes=250,
+        depths=_span(0, 7),
+        experts=_span(2, 8),
+    )
+
+
+def _acrobot(name: str, max_steps: int = 200) -> Task:
+    angles = dict.fromkeys(("cos_angle_1", "sin_angle_1", "cos_angle_2", "sin_angle_2"), "")
+    return _task(
+        name,
+        "Acrobot-v1",
+        max_steps,
+        classic.ACROBOT,
+        features=angles | {"angular_velocity_1": "rad/s", "angular_velocity_2": "rad/s"},
+        actions=("negative", "none", "positive"),
+        depths=_span(0, 15),
+        experts=_span(2, 8, 15, 16),
+    )
+
+
+def _mountaincar(name: str, max_steps: int = 200) -> Task:
+    return _task(
+        name,
+        "MountainCar-v0",
+        max_steps,
+        classic.MOUNTAINCAR,
+        features={"position": "m", "velocity": "m/step"},
+        actions=("left", "none", "right"),
+        depths=_span(0, 11),
+        experts=_span(2, 8, 12, 16),
+    )
+
+
+def _lunarlander(name: str, max_steps: int = 1000) -> Task:
+    # the environment scales what it shows: by half its picture, and velocities by 50 frames a second besides
+    lengths = {"x": "10 m", "y": "6.67 m", "velocity_x": "5 m/s", "velocity_y": "7.5 m/s"}
+    angles = {"angle": "rad", "angular_velocity": "2.5 rad/s"}
+    return _task(
+        name,
+        "LunarLander-v3",
+        max_steps,
+        None,
+        features=lengths | angles | {"left_contact": "", "right_contact": ""},
+        actions=("none", "left", "main", "right"),
+        depths=_span(0, 20),
+        experts=_span(2, 8),
+    )
+
+
+def _pendulum(name: str, max_steps: int = 200) -> Task:
+    return _task(
+        name,
+        "Pendulum-v1",
+        max_steps,
+        classic.PENDULUM,
+        features={"cos_angle": "", "sin_angle": "", "angular_velocity": "rad/s"},
+        actions=("negative", "none", "positive"),
+        wrapped=_make_pendulum,
+    )
+
+
+def _make_pendulum(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    from moet.envs.pendulum import DiscretePendulum
+
+    return DiscretePendulum(make_env(env_id, **options))
+
+
+def _pong(name: str) -> Task:
+    from moet.envs.pong import pong_task
+
+    variants = name.split("-")[1:]
+    return pong_task(
+        rich="18" in variants,
+        n_actions=6 if "six" in variants else 3,
+        sticky="sticky" in variants,
+        noisy="noisy" in variants,
+    )
+
+
+def _gridworld(name: str, size: int = 10) -> Task:
+    from moet.envs.gridworld import gridworld_task
+
+    return gridworld_task(name, size)
+
+
+_BY_NAME: dict[str, Callable[[str], Task]] = {
+    "cartpole": _cartpole,
+    "cartpole-500": partial(_cartpole, max_steps=500),
+    "acrobot": _acrobot,
+    "mountaincar": _mountaincar,
+    "lunarlander": _lunarlander,
+    "pendulum": _pendulum,
+    "pong": _pong,
+    "pong-18": _pong,
+    "gridworld": _gridworld,
+}
+
+_BY_ID: dict[str, Callable[[str, int], Task]] = {
+    "CartPole-v1": _cartpole,
+    "Acrobot-v1": _acrobot,
+    "MountainCar-v0": _mountaincar,
+    "LunarLander-v3": _lunarlander,
+}

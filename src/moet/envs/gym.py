@@ -1,0 +1,160 @@
+"""Environments of Gymnasium: making them, and playing several side by side."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.envs.checks import check_actions, check_finite, check_seeds
+from moet.envs.task import Floats, Step
+from moet.errors import TaskError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    Env = gymnasium.Env[Any, Any]
+
+ENDLESS = 30_000
+"""Steps after which an episode without a time limit counts as endless; the longest of Atari's have 27,000."""
+
+
+def make_env(env_id: str, *, render_mode: str | None = None, suggest: Sequence[str] = (), **options: Any) -> Env:
+    """``gymnasium.make`` with errors that say what to install.
+
+    Parameters
+    ----------
+    env_id : str
+        As for ``gymnasium.make``; Atari games are found without an import.
+    render_mode : str or None
+        As for ``gymnasium.make``.
+    suggest : sequence of str
+        What else may have been meant if there is no such environment.
+    **options
+        For ``gymnasium.make``.
+
+    Raises
+    ------
+    TaskError
+        If there is no such environment, or something that it needs is missing.
+    """
+    import gymnasium
+
+    # Gymnasium's passive checker only warns; GymBatch refuses what a student cannot be trained on
+    options |= {"render_mode": render_mode, "disable_env_checker": True}
+    try:
+        with warnings.catch_warnings():
+            # Box2D crashes the interpreter while it is imported where warnings are errors
+            warnings.filterwarnings("ignore", message="builtin type swig", category=DeprecationWarning)
+            try:
+                return gymnasium.make(env_id, **options)
+            except gymnasium.error.UnregisteredEnv:
+                import ale_py  # noqa: F401  importing it registers the Atari games
+
+                return gymnasium.make(env_id, **options)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise TaskError(_why_not_made(env_id, error, suggest)) from error
+
+
+def _why_not_made(env_id: str, error: Exception, suggest: Sequence[str]) -> str:
+    import gymnasium
+
+    atari_is_missing = getattr(error, "name", None) == "ale_py"
+    if atari_is_missing or isinstance(error, gymnasium.error.UnregisteredEnv):
+        known = {name.lower(): name for name in (*gymnasium.registry, *suggest)}
+        close = [repr(known[match]) for match in difflib.get_close_matches(env_id.lower(), known, n=3)]
+        meant = f"; did you mean {' or '.join(close)}?" if close else ""
+        atari = "; Atari games need pip install 'moet[atari]'" if atari_is_missing else ""
+        return f"there is no environment {env_id!r}{atari}{meant}"
+    if "box2d" in str(error).lower():
+        return f"{env_id} needs Box2D: pip install 'moet[box2d]'"
+    return f"cannot make {env_id!r}: {error}"
+
+
+class GymBatch:
+    """A :class:`~moet.envs.task.Batch` of independent Gymnasium environments.
+
+    Vector environments of Gymnasium are avoided on purpose: they begin the next episode by themselves, by default in
+    an extra step whose reward and action mean nothing, and draw its seed from the episode before. Here a finished
+    episode is not stepped any more, and each one is known by its own seed.
+
+    Parameters
+    ----------
+    name : str
+        How errors call the environment.
+    make : callable
+        Makes one environment. They are made when first needed, and used again after that.
+    max_steps : int or None
+        Time limit of the environment itself, None if it has none.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Env], max_steps: int | None) -> None:
+        self._name = name
+        self._make = make
+        self._has_limit = max_steps is not None
+        self._envs: list[Env] = []
+        self._running: list[Env] = []
+        self._elapsed = np.zeros(0, np.int64)
+        self._n_actions = 0
+        self._shape: tuple[int, ...] | None = None
+
+    def reset(self, seeds: Sequence[int]) -> Floats:
+        """Begin one episode per seed."""
+        check_seeds(seeds, len(seeds))
+        while len(self._envs) < len(seeds):
+            self._envs.append(self._make())
+        self._n_actions = int(self._envs[0].action_space.n)  # type: ignore[attr-defined]
+        self._shape = self._envs[0].observation_space.shape
+        self._running = self._envs[: len(seeds)]
+        self._elapsed = np.zeros(len(seeds), np.int64)
+        return self._begin(self._running, seeds)
+
+    def step(self, actions: NDArray[np.int64]) -> Step:
+        """Take one action in each running episode."""
+        check_actions(actions, len(self._running), self._n_actions)
+        outcomes = [env.step(action) for env, action in zip(self._running, actions.tolist(), strict=True)]
+        observations = self._rows([outcome[0] for outcome in outcomes])
+        rewards = np.array([float(outcome[1]) for outcome in outcomes])
+        terminated = np.array([outcome[2] for outcome in outcomes], dtype=np.bool_)
+        truncated = np.array([outcome[3] for outcome in outcomes], dtype=np.bool_)
+        check_finite(rewards, f"{self._name} gave a reward of")
+        self._elapsed += 1
+        if not self._has_limit and (self._elapsed[~(terminated | truncated)] >= ENDLESS).any():
+            raise TaskError(
+                f"an episode of {self._name} has not ended after {ENDLESS} steps; "
+                "give it a time limit with gymnasium.wrappers.TimeLimit"
+            )
+        return Step(observations, rewards, terminated, truncated)
+
+    def restart(self, finished: NDArray[np.bool_], seeds: Sequence[int]) -> Floats:
+        """Begin new episodes in place of finished ones."""
+        check_seeds(seeds, int(np.count_nonzero(finished)))
+        self._elapsed[finished] = 0
+        return self._begin([self._running[i] for i in np.flatnonzero(finished)], seeds)
+
+    def keep(self, running: NDArray[np.bool_]) -> None:
+        """Go on with some of the episodes only."""
+        self._running = [self._running[i] for i in np.flatnonzero(running)]
+        self._elapsed = self._elapsed[running]
+
+    def close(self) -> None:
+        """Close the environments."""
+        for env in self._envs:
+            env.close()
+        self._envs, self._running = [], []
+
+    def _begin(self, envs: Sequence[Env], seeds: Sequence[int]) -> Floats:
+        return self._rows([env.reset(seed=int(seed))[0] for env, seed in zip(envs, seeds, strict=True)])
+
+    def _rows(self, observations: Sequence[Any]) -> Floats:
+        """Observations as one array, refused if they are not what the environment announces."""
+        for observation in observations:
+            if (shape := np.shape(observation)) != self._shape:
+                raise TaskError(f"{self._name} gave an observation of shape {shape}; its space announces {self._shape}")
+        rows = np.array(observations, dtype=np.float64)
+        check_finite(rows, f"{self._name} gave an observation that holds")
+        return rows

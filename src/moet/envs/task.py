@@ -1,0 +1,117 @@
+"""What a task is, and how many episodes of it are played at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import gymnasium
+
+Floats = NDArray[np.float64]
+FeatureFunction = Callable[[Floats], Floats]
+"""Maps observations of a task, one per row, to the features that a student sees."""
+
+
+class Step(NamedTuple):
+    """What happened to each running episode, one row per episode."""
+
+    observations: Floats
+    rewards: Floats
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+
+
+class Batch(Protocol):
+    """Episodes that are played side by side.
+
+    Nothing is ever reset on its own: a finished episode is dropped with :meth:`keep`, so no reset step can slip into
+    the data. Episode ``i`` is the one that Gymnasium's ``reset(seed=seeds[i])`` begins, whoever plays it.
+    """
+
+    def reset(self, seeds: Sequence[int]) -> Floats:
+        """Begin one episode per seed and return their first observations, float64 holding the environment's values.
+
+        There is at least one seed.
+        """
+        ...
+
+    def step(self, actions: NDArray[np.int64]) -> Step:
+        """Take one action in each running episode."""
+        ...
+
+    def restart(self, finished: NDArray[np.bool_], seeds: Sequence[int]) -> Floats:
+        """Begin a new episode, one per seed, in place of each one where ``finished`` is true; return their first rows.
+
+        For learners that play for ever in a fixed number of places; the other episodes are not touched.
+        """
+        ...
+
+    def keep(self, running: NDArray[np.bool_]) -> None:
+        """Go on with the episodes where ``running`` is true only."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the episodes hold."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment with names for what it shows and takes, and how it is evaluated.
+
+    Attributes
+    ----------
+    name : str
+        How the catalogue calls it, or the Gymnasium id.
+    make : callable
+        ``make(render_mode=None)`` gives one Gymnasium environment, time limit included.
+    batch : callable
+        ``batch()`` gives a :class:`Batch` of it.
+    observation_names : tuple of str
+        What the environment shows, which is what a teacher sees; empty if that is no row of numbers (an image).
+    feature_names, feature_units : tuple of str
+        What a student sees; the unit of a pure number is empty.
+    action_names : tuple of str
+        By action number.
+    max_steps : int or None
+        Time limit of an episode; None if the environment ends its episodes itself.
+    episodes : int
+        How many episodes an evaluation should play.
+    features : callable or None
+        From observations to features; None if a student sees the observations themselves.
+    action_groups : tuple of int or None
+        For each action, the first action that does the same; None if all differ.
+    depths, experts : tuple of int
+        The grids that the paper searches; empty if it names none.
+    env_id : str or None
+        The Gymnasium id behind the task, if there is one.
+    """
+
+    name: str
+    make: Callable[..., gymnasium.Env[Floats, np.int64]]
+    batch: Callable[[], Batch]
+    observation_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    feature_units: tuple[str, ...]
+    action_names: tuple[str, ...]
+    max_steps: int | None
+    episodes: int = 100
+    features: FeatureFunction | None = None
+    action_groups: tuple[int, ...] | None = None
+    depths: tuple[int, ...] = ()
+    experts: tuple[int, ...] = ()
+    env_id: str | None = None
+
+    def view(self, observations: Floats) -> Floats:
+        """What a student sees of ``observations``."""
+        return observations if self.features is None else self.features(observations)
+
+    @property
+    def has_named_actions(self) -> bool:
+        """Whether the actions have names that say more than their numbers."""
+        return self.action_names != tuple(str(action) for action in range(len(self.action_names)))

@@ -1,0 +1,160 @@
+import builtins
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from moet.envs import resolve
+from moet.envs.gym import GymBatch, make_env
+from moet.errors import TaskError
+
+from .players import assert_same_episodes, at_random
+from .worlds import Counter
+
+
+class Shrinks(Counter):
+    def observation(self) -> Any:
+        return np.zeros(2 if self.count < 2 else 1)
+
+
+class Breaks(Counter):
+    def observation(self) -> Any:
+        return np.array([0.0, 1.0 if self.count < 2 else np.nan])
+
+
+class Pays(Counter):
+    def reward(self) -> Any:
+        return 1.0 if self.count < 2 else np.inf
+
+
+def test_lunar_lander_is_gymnasiums_also_when_environments_are_used_again() -> None:
+    task = resolve("lunarlander")
+    assert assert_same_episodes(task, at_random, range(5)) > 300
+    batch = task.batch()
+    first = batch.reset([8, 9])
+    batch.step(np.array([2, 2]))
+    np.testing.assert_array_equal(batch.reset([8, 9]), first)
+
+
+def test_environments_are_made_when_needed_used_again_and_closed() -> None:
+    made: list[Counter] = []
+
+    def make() -> Counter:
+        made.append(Counter())
+        return made[-1]
+
+    batch = GymBatch("counter", make, max_steps=None)
+    assert not made
+    batch.reset([0, 1, 2])
+    batch.reset([3, 4])
+    assert len(made) == 3
+    batch.close()
+    assert all(env.closed for env in made)
+
+
+def test_a_finished_episode_is_not_stepped() -> None:
+    batch = resolve(lambda: Counter(length=2)).batch()  # Counter itself complains
+    batch.reset([0, 1])
+    batch.step(np.zeros(2, np.int64))
+    assert batch.step(np.zeros(2, np.int64)).terminated.all()
+    first = batch.restart(np.array([True, False]), [5])
+    assert first.tolist() == [[0.0, 5.0]]
+    batch.keep(np.array([True, False]))
+    assert batch.step(np.zeros(1, np.int64)).observations.tolist() == [[1.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("env", "complaint"),
+    [
+        (Shrinks, r"Shrinks gave an observation of shape \(1,\); its space announces \(2,\)"),
+        (Breaks, "Breaks gave an observation that holds nan"),
+        (Pays, "Pays gave a reward of inf"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(env: type[Counter], complaint: str) -> None:
+    batch = resolve(env).batch()
+    batch.reset([0])
+    batch.step(np.zeros(1, np.int64))
+    with pytest.raises(TaskError, match=complaint):
+        batch.step(np.zeros(1, np.int64))
+
+
+def endless() -> Counter:
+    return Counter(length=None)
+
+
+def limited() -> gymnasium.Env[Any, Any]:
+    return gymnasium.wrappers.TimeLimit(Counter(length=None), 60)
+
+
+def test_an_episode_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moet.envs.gym.ENDLESS", 50)
+    batch = resolve(endless).batch()
+    batch.reset([0])
+    action = np.zeros(1, np.int64)
+    for _ in range(49):
+        batch.step(action)
+    with pytest.raises(TaskError, match=r"endless has not ended after 50 steps.*TimeLimit"):
+        batch.step(action)
+
+
+def test_an_episode_may_be_longer_if_it_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moet.envs.gym.ENDLESS", 50)
+    task = resolve(limited)
+    assert task.max_steps == 60
+    batch = task.batch()
+    batch.reset([0])
+    for _ in range(60):
+        step = batch.step(np.zeros(1, np.int64))
+    assert step.truncated.all()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "complaint"),
+    [
+        ("CartPol-v1", "no environment 'CartPol-v1'.*did you mean 'CartPole-v1'"),
+        ("cartpole-v1", "did you mean 'CartPole-v1'"),
+        ("CartPole-v77", "no environment 'CartPole-v77'.*did you mean 'CartPole-v1'"),
+        ("Nowhere/Nothing-v0", "no environment 'Nowhere/Nothing-v0'"),
+        ("not an id", "cannot make 'not an id'"),
+        ("no_such_module:Thing-v0", "cannot make.*no_such_module"),
+    ],
+)
+def test_unknown_environments(env_id: str, complaint: str) -> None:
+    with pytest.raises(TaskError, match=complaint):
+        make_env(env_id)
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    """Let imports of some packages fail as if they were not installed."""
+    real = builtins.__import__
+
+    def fake(name: str, *arguments: Any, **keywords: Any) -> Any:
+        if name.split(".")[0] in packages:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", fake)
+
+
+def test_without_atari(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "ale_py")
+    with pytest.raises(TaskError, match=r"pip install 'moet\[atari\]'"):
+        make_env("NoSuchGameNoFrameskip-v4")
+
+
+def test_without_box2d(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_box2d(*arguments: Any, **options: Any) -> Any:
+        raise gymnasium.error.DependencyNotInstalled("Box2D is not installed, you can install it by run ...")
+
+    monkeypatch.setattr(gymnasium, "make", no_box2d)
+    with pytest.raises(TaskError, match=r"LunarLander-v3 needs Box2D: pip install 'moet\[box2d\]'"):
+        resolve("lunarlander").make()
+
+
+def test_atari_games_are_found() -> None:
+    pytest.importorskip("ale_py")
+    env = make_env("ALE/Pong-v5")
+    assert env.observation_space.shape == (210, 160, 3)
+    env.close()
