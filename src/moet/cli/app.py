@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from moet import __version__
-from moet.cli import demo, export, fit, predict, show
+from moet.cli import demo, distill, evaluate, export, fit, predict, show, tasks, teach, watch
 from moet.cli.output import Exit, say
 from moet.errors import MoetError
 
@@ -56,6 +56,11 @@ app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(show.show)
 app.command()(export.export)
+app.command()(tasks.tasks)
+app.command()(teach.teach)
+app.command()(distill.distill)
+app.command()(evaluate.evaluate)
+app.command()(watch.watch)
 app.command()(demo.demo)
 
 

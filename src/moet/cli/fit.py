@@ -79,7 +79,7 @@ def fit(
     if len(test):
         report["test accuracy"] = f"{result['test_accuracy']:.4f} ({len(test)} rows)"
     report["log-likelihood"] = f"{log_likelihood:.4f} per row"
-    report["size"] = size_in_words(mixture)
+    report["size"] = size_in_words(mixture.size)
     report["saved to"] = str(output)
     print_report(report)
 

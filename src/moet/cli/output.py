@@ -13,7 +13,7 @@ import typer
 from moet.errors import InputError
 
 if TYPE_CHECKING:
-    from moet.model.mixture import Mixture
+    from moet.model.mixture import Size
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -57,9 +57,8 @@ def write_text(path: Path, text: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def size_in_words(mixture: Mixture) -> str:
+def size_in_words(size: Size) -> str:
     """Size of a model in one line, gate included."""
-    size = mixture.size
     return (
         f"{size.experts} experts, {size.leaves} leaves, {size.nodes} nodes, depth {size.depth}, "
         f"{size.gate_numbers} gate numbers"

@@ -1,0 +1,102 @@
+"""``moet evaluate``: a policy and fresh episodes in, figures out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moet.cli.agents import Arrays, Normalize, Sb3, Seed, Trust, Workers, chosen_teacher
+from moet.cli.output import AsJson, print_json, print_report, say, size_in_words
+from moet.errors import InputError, TeacherError
+
+if TYPE_CHECKING:
+    from moet.distill import Evaluation
+    from moet.envs.task import Task
+    from moet.model.mixture import Mixture
+    from moet.teachers.teacher import Teacher
+
+
+def evaluate(
+    policy: Annotated[Path, typer.Argument(help="Model file of the policy.")],
+    env: Annotated[
+        str | None, typer.Option(help="Task or Gymnasium id; by default the one the policy was made for.")
+    ] = None,
+    sb3: Sb3 = None,
+    arrays: Arrays = None,
+    normalize: Normalize = None,
+    trust: Trust = False,
+    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes to play; by default the task's.")] = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Play fresh episodes with a policy, and compare it with its teacher.
+
+    The teacher is the one named, or else the one that comes with the task if the policy was distilled from it.
+    """
+    from moet import load
+    from moet.distill import evaluate as run_evaluation
+    from moet.envs.catalog import resolve
+
+    mixture = load(policy)
+    name = env or mixture.provenance.get("task")
+    if name is None:
+        raise InputError(f"{policy} does not say which task it was made for; name one with --env")
+    task = resolve(name)
+    named = sb3 is not None or arrays is not None
+    teacher = chosen_teacher(task, sb3, arrays, normalize, trust) if named else _own_teacher(mixture, task)
+    found = run_evaluation(mixture, task, episodes=episodes, seed=seed, teacher=teacher, workers=workers)
+    if as_json:
+        print_json({"model": str(policy), "task": task.name, "evaluation": evaluation_document(found)})
+    else:
+        print_report(evaluation_report(found))
+
+
+def evaluation_document(found: Evaluation) -> dict[str, Any]:
+    """An evaluation as JSON values."""
+    return {
+        "episodes": len(found.returns),
+        "reward": found.reward,
+        "reward_interval": list(found.reward_interval),
+        "mean_length": float(found.lengths.mean()),
+        "fidelity": found.fidelity,
+        "fidelity_raw": found.fidelity_raw,
+        "fidelity_teacher_play": found.fidelity_teacher_play,
+        "teacher_reward": found.teacher_reward,
+        "q_regret": found.q_regret,
+        "size": None if found.size is None else found.size._asdict(),
+        "microseconds": found.microseconds,
+    }
+
+
+def evaluation_report(found: Evaluation) -> dict[str, str]:
+    """An evaluation as named values for people."""
+    low, high = found.reward_interval
+    report = {"reward": f"{found.reward:.2f} (95 %: {low:.2f} to {high:.2f}; {len(found.returns)} episodes)"}
+    if found.fidelity is not None:
+        report["teacher's reward"] = f"{found.teacher_reward:.2f} on the same episodes"
+        report["fidelity"] = f"{found.fidelity:.4f} in its own play, {found.fidelity_teacher_play:.4f} in the teacher's"
+        if found.fidelity_raw != found.fidelity:
+            report["fidelity"] += f" ({found.fidelity_raw:.4f} by action number)"
+    if found.q_regret is not None:
+        report["regret"] = f"{found.q_regret:.4g} per step, in the teacher's scores"
+    report["episode length"] = f"{found.lengths.mean():.1f} steps"
+    if found.size is not None:
+        report["size"] = size_in_words(found.size)
+    report["one decision"] = f"{found.microseconds:.1f} µs"
+    return report
+
+
+def _own_teacher(mixture: Mixture, task: Task) -> Teacher | None:
+    from moet.teachers import load
+
+    try:
+        teacher = load(task.name)
+    except TeacherError:
+        return None
+    if mixture.provenance.get("teacher") in (None, teacher.digest):
+        return teacher
+    say("the policy was distilled from another teacher than the bundled one; name it for fidelity (--sb3, --arrays)")
+    return None

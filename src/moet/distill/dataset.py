@@ -1,0 +1,83 @@
+"""The states a student learns from, and how much each of them matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.envs.task import Floats
+
+Importance = Literal["q_gap", "uniform"]
+"""``"q_gap"``: max_a Q(s, a) − min_a Q(s, a), what a wrong action can cost. ``"uniform"``: all the same."""
+
+Weighting = Literal["weight", "resample"]
+"""``"weight"``: every state once, weighted by importance. ``"resample"``: drawn with replacement, as published."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """States labelled by a teacher.
+
+    Attributes
+    ----------
+    features : array, shape (n_states, n_features)
+        What the student sees.
+    actions : array, shape (n_states,)
+        What the teacher does.
+    importance : array, shape (n_states,)
+        How much the choice matters to the teacher; not normalised.
+    episode : array, shape (n_states,)
+        Which episode a state was seen in, numbered over the whole run.
+    """
+
+    features: Floats
+    actions: NDArray[np.int64]
+    importance: Floats
+    episode: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Labelled]) -> Labelled:
+        """All states of several parts, in their order."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+
+
+class Sample(NamedTuple):
+    """Rows to train on; ``weight`` is None if all count the same."""
+
+    features: Floats
+    actions: NDArray[np.int64]
+    weight: Floats | None
+    episode: NDArray[np.int64]
+
+
+def q_gap(scores: Floats) -> Floats:
+    """VIPER's importance of each state, max_a Q(s, a) − min_a Q(s, a)."""
+    return scores.max(axis=1) - scores.min(axis=1)
+
+
+def relative_importance(importance: Floats) -> Floats:
+    """Importance divided by its mean; all ones if no state matters more than nothing."""
+    # the largest first, so that neither sum nor quotient leaves the range of float64
+    largest = importance.max(initial=0.0)
+    if largest == 0:
+        return np.ones(len(importance))
+    shares = importance / largest
+    return shares / shares.mean()
+
+
+def training_sample(data: Labelled, weighting: Weighting, max_samples: int, rng: np.random.Generator) -> Sample:
+    """At most ``max_samples`` rows of ``data`` that a student should be trained on."""
+    weight = relative_importance(data.importance)
+    size = min(len(data), max_samples)
+    if weighting == "resample":
+        rows = np.sort(rng.choice(len(data), size=size, p=weight / weight.sum()))
+        return Sample(data.features[rows], data.actions[rows], None, data.episode[rows])
+    rows = np.arange(len(data)) if size == len(data) else np.sort(rng.choice(len(data), size=size, replace=False))
+    return Sample(data.features[rows], data.actions[rows], weight[rows], data.episode[rows])

@@ -1,0 +1,199 @@
+"""How well a policy plays, and how much like its teacher."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.distill.policy import Policy
+from moet.distill.rollout import Episodes, play
+from moet.distill.seeds import Purpose, episode_seeds
+from moet.envs.catalog import resolve
+from moet.envs.task import FeatureFunction, Floats, Task
+from moet.errors import InputError, ModelError
+from moet.model.file import as_mixture
+from moet.model.mixture import Size
+from moet.teachers.adapters import checked
+from moet.teachers.teacher import Teacher
+
+BOOTSTRAP_SAMPLES = 2_000
+TIMED_DECISIONS = 2_000
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured over fresh episodes.
+
+    Attributes
+    ----------
+    reward : float
+        Mean sum of rewards of an episode.
+    reward_interval : pair of float
+        95 % interval of that mean, by bootstrap over the episodes.
+    returns, lengths : arrays, shape (n_episodes,)
+        Sum of rewards and number of steps of each episode.
+    fidelity : float or None
+        Share of the steps of the policy's own play in which it acts as its teacher would. Actions that do the same
+        count as equal. None without a teacher.
+    fidelity_raw : float or None
+        The same, comparing action numbers.
+    fidelity_teacher_play : float or None
+        Share of the steps of the teacher's play in which the policy would act as the teacher did.
+    teacher_reward : float or None
+        Mean sum of rewards of the teacher on the same seeds.
+    q_regret : float or None
+        Mean of max Q − Q[chosen] over the policy's own play, in the units of the teacher's scores.
+    size : Size or None
+        How large the model is, if it is a mixture of trees.
+    microseconds : float
+        Median time of one decision.
+    """
+
+    reward: float
+    reward_interval: tuple[float, float]
+    returns: Floats
+    lengths: NDArray[np.int64]
+    fidelity: float | None
+    fidelity_raw: float | None
+    fidelity_teacher_play: float | None
+    teacher_reward: float | None
+    q_regret: float | None
+    size: Size | None
+    microseconds: float
+
+
+def evaluate(
+    policy: Any,
+    env: Any = None,
+    *,
+    episodes: int | None = None,
+    seed: int = 0,
+    teacher: Teacher | None = None,
+    features: FeatureFunction | None = None,
+    workers: int = 1,
+) -> Evaluation:
+    """Play fresh episodes with a policy and compare it with its teacher.
+
+    Parameters
+    ----------
+    policy : Policy, Mixture, fitted classifier, path of a model file, or Teacher
+        What plays.
+    env : str, Task or callable, optional
+        The task, as for :func:`moet.distill.distill`; by default the one that the policy was made for.
+    episodes : int, optional
+        How many; by default as many as the task recommends.
+    seed : int
+        Chooses the episodes. They are never among those that :func:`moet.distill.distill` trains or selects on,
+        whatever the seeds.
+    teacher : Teacher, optional
+        For fidelity and regret.
+    features : callable, optional
+        From observations to what the policy sees.
+    workers : int
+        Processes to spread the episodes over.
+    """
+    task = _task_of(policy, env, features)
+    count = task.episodes if episodes is None else episodes
+    if count < 1:
+        raise InputError(f"an evaluation needs at least one episode, got episodes={count}")
+    player = policy if isinstance(policy, Teacher) else Policy.of(policy, task)
+    seeds = episode_seeds(seed, Purpose.REPORT, count)
+    own = play(player.act, task, seeds, workers)
+    comparison = _compare(player, own, task, teacher, seeds, workers) if teacher is not None else {}
+    return Evaluation(
+        reward=float(own.returns.mean()),
+        reward_interval=bootstrap_interval(own.returns, seed),
+        returns=own.returns,
+        lengths=own.lengths,
+        fidelity=comparison.get("fidelity"),
+        fidelity_raw=comparison.get("fidelity_raw"),
+        fidelity_teacher_play=comparison.get("fidelity_teacher_play"),
+        teacher_reward=comparison.get("teacher_reward"),
+        q_regret=comparison.get("q_regret"),
+        size=_size_of(player),
+        microseconds=_microseconds(player, own.observations),
+    )
+
+
+def bootstrap_interval(values: Floats, seed: int) -> tuple[float, float]:
+    """95 % percentile interval of the mean."""
+    draws = np.random.default_rng(seed).integers(len(values), size=(BOOTSTRAP_SAMPLES, len(values)))
+    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def agreement(task: Task, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where two lists of actions do the same in ``task``."""
+    if task.action_groups is None:
+        return first == second
+    group = np.asarray(task.action_groups)
+    return group[first] == group[second]
+
+
+def regret(scores: Floats, actions: NDArray[np.int64]) -> float:
+    """Mean of max Q − Q[chosen]."""
+    return float((scores.max(axis=1) - scores[np.arange(len(actions)), actions]).mean())
+
+
+def _task_of(policy: Any, env: Any, features: FeatureFunction | None) -> Task:
+    if env is not None:
+        return resolve(env, features)
+    if isinstance(policy, Policy):
+        return policy.task
+    name = None if isinstance(policy, Teacher) else as_mixture(policy).provenance.get("task")
+    if name is None:
+        raise InputError("this policy does not say which task it was made for; name the environment")
+    return resolve(name, features)
+
+
+def _compare(
+    player: Policy | Teacher, own: Episodes, task: Task, teacher: Teacher, seeds: list[int], workers: int
+) -> dict[str, float]:
+    teacher = checked(teacher, task)
+    wanted = teacher.act(own.observations)
+    guided = play(teacher.act, task, seeds, workers)
+    found = {
+        "fidelity": float(agreement(task, own.actions, wanted).mean()),
+        "fidelity_raw": float((own.actions == wanted).mean()),
+        "fidelity_teacher_play": float(agreement(task, player.act(guided.observations), guided.actions).mean()),
+        "teacher_reward": float(guided.returns.mean()),
+    }
+    if teacher.has_scores:
+        found["q_regret"] = regret(teacher.scores(own.observations), own.actions)
+    return found
+
+
+def _size_of(player: Policy | Teacher) -> Size | None:
+    try:
+        return as_mixture(player).size
+    except ModelError:
+        return None
+
+
+def _microseconds(player: Policy | Teacher, observations: Floats) -> float:
+    """Median time of one decision, as a control loop would ask for it."""
+    states = observations[:TIMED_DECISIONS]
+    if isinstance(player, Policy):
+        states = player.task.view(states)
+        try:
+            decide = as_mixture(player.model).act
+        except ModelError:
+            decide = None
+        if decide is not None:
+            return _median_time(decide, list(states))
+        return _median_time(player.predict, [state[None, :] for state in states])
+    return _median_time(player.act, [state[None, :] for state in states])
+
+
+def _median_time(decide: Any, states: list[Floats]) -> float:
+    decide(states[0])  # compiled on first use
+    times = []
+    for state in states:
+        begin = time.perf_counter_ns()
+        decide(state)
+        times.append(time.perf_counter_ns() - begin)
+    return float(np.median(times)) / 1_000

@@ -1,0 +1,97 @@
+"""Playing episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.envs.task import Batch, Floats, Task
+
+Act = Callable[[Floats], NDArray[np.int64]]
+"""Chooses one action per row of observations."""
+
+WIDTH = 256
+"""Episodes that are played side by side: enough to keep array operations busy, few enough for slow environments."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Steps of finished episodes, one episode after the other.
+
+    Attributes
+    ----------
+    observations : array, shape (n_steps, n_observed)
+        What the environment showed before each action.
+    actions, rewards : arrays, shape (n_steps,)
+    lengths, returns : arrays, shape (n_episodes,)
+        Number of steps and sum of rewards.
+    """
+
+    observations: Floats
+    actions: NDArray[np.int64]
+    rewards: Floats
+    lengths: NDArray[np.int64]
+    returns: Floats
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """Number of the episode that each step belongs to."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+
+def play(act: Act, task: Task, seeds: Sequence[int], workers: int = 1) -> Episodes:
+    """Play one episode per seed, each to its end.
+
+    Parameters
+    ----------
+    act : callable
+        From observations to actions, one row per episode that is still running.
+    task : Task
+    seeds : sequence of int
+        Episode ``i`` is the one that the environment begins on ``reset(seed=seeds[i])``.
+    workers : int
+        Processes to spread the episodes over. The result does not depend on it.
+    """
+    if workers > 1 and len(seeds) > 1:
+        from joblib import Parallel, delayed
+
+        shares = [list(share) for share in np.array_split(np.asarray(seeds, dtype=object), min(workers, len(seeds)))]
+        return _joined(Parallel(n_jobs=workers)(delayed(play)(act, task, share) for share in shares))
+    batch = task.batch()
+    try:
+        return _joined([_play_together(act, batch, seeds[k : k + WIDTH]) for k in range(0, len(seeds), WIDTH)])
+    finally:
+        batch.close()
+
+
+def _play_together(act: Act, batch: Batch, seeds: Sequence[int]) -> Episodes:
+    observations = batch.reset(seeds)
+    episode = np.arange(len(seeds))
+    steps: list[tuple[Any, ...]] = []
+    while len(episode):
+        actions = act(observations)
+        after = batch.step(actions)
+        steps.append((episode, observations, actions, after.rewards))
+        running = ~(after.terminated | after.truncated)
+        observations = after.observations
+        if not running.all():
+            batch.keep(running)
+            episode, observations = episode[running], observations[running]
+    number, seen, actions, rewards = (np.concatenate(column) for column in zip(*steps, strict=True))
+    order = np.argsort(number, kind="stable")
+    return Episodes(
+        observations=seen[order],
+        actions=actions[order],
+        rewards=rewards[order],
+        lengths=np.bincount(number, minlength=len(seeds)),
+        returns=np.bincount(number, weights=rewards, minlength=len(seeds)).astype(np.float64),
+    )
+
+
+def _joined(parts: list[Episodes]) -> Episodes:
+    fields = Episodes.__dataclass_fields__
+    return Episodes(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in fields})

@@ -1,0 +1,59 @@
+"""Which of the students of a run is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Selection = Literal["reward", "reward_then_fidelity", "fidelity_then_size", "harmonic"]
+"""``"reward"``: the highest mean reward, as published. ``"reward_then_fidelity"``: the most faithful of those whose
+reward is within one standard error of the highest. ``"fidelity_then_size"``: the smallest of those whose fidelity is
+within one standard error of the highest. ``"harmonic"``: the highest harmonic mean of fidelity and of reward, rescaled
+to 0 … 1 between the worst and the best student of the run."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a student did on the episodes it is selected by.
+
+    Attributes
+    ----------
+    reward, reward_error : float
+        Mean sum of rewards, and its standard error.
+    fidelity, fidelity_error : float
+        Share of steps in which it acts as its teacher, and its standard error over the episodes.
+    leaves : int or None
+        Its size.
+    """
+
+    reward: float
+    reward_error: float
+    fidelity: float
+    fidelity_error: float
+    leaves: int | None
+
+
+def ranking(scores: Sequence[Score], selection: Selection) -> list[int]:
+    """Indices of ``scores``, the best first; the earlier one among equals."""
+    reward = np.array([score.reward for score in scores])
+    fidelity = np.array([score.fidelity for score in scores])
+    leaves = np.array([np.inf if score.leaves is None else score.leaves for score in scores])
+    keys: tuple[NDArray[Any], ...]
+    match selection:
+        case "reward":
+            keys = (-reward, -fidelity)
+        case "reward_then_fidelity":
+            close = reward >= reward.max() - scores[int(reward.argmax())].reward_error
+            keys = (~close, np.where(close, -fidelity, -reward), -reward)
+        case "fidelity_then_size":
+            close = fidelity >= fidelity.max() - scores[int(fidelity.argmax())].fidelity_error
+            keys = (~close, np.where(close, leaves, -fidelity), -fidelity)
+        case "harmonic":
+            rescaled = (reward - reward.min()) / max(np.ptp(reward), np.finfo(float).tiny)
+            mean = 2 * rescaled * fidelity / np.maximum(rescaled + fidelity, np.finfo(float).tiny)
+            keys = (-mean, -fidelity)
+    return [int(k) for k in np.lexsort(keys[::-1])]

@@ -1,0 +1,136 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from moet import load
+from moet.cli.output import Exit
+from moet.teachers import Teacher
+
+QUICK = ("--iterations", 2, "--rollouts", 3, "--episodes", 5)
+SMALL = ("--experts", 2, "--depth", 0, "--hard")
+
+
+@pytest.fixture
+def policy(run, tmp_path):
+    path = tmp_path / "policy.moet.json"
+    result = run("distill", "cartpole", *SMALL, *QUICK, "-o", path)
+    assert result.exit_code == Exit.OK, result.stderr
+    assert "fidelity" in result.stdout
+    return path
+
+
+def test_distill_writes_a_policy_and_cleans_up(policy, tmp_path):
+    assert load(policy).provenance["task"] == "cartpole"
+    assert [path.name for path in tmp_path.iterdir()] == [policy.name]
+
+
+def test_distill_for_programs(run, tmp_path):
+    result = run("distill", "gridworld-5", "--tree", 4, *QUICK, "-o", tmp_path / "tree.moet.json", "--json")
+    document = json.loads(result.stdout)
+    assert document["task"] == "gridworld-5"
+    assert document["evaluation"]["size"]["experts"] == 1
+    assert [entry["iteration"] for entry in document["history"]] == [0, 1]
+
+
+def test_distill_any_environment_with_ones_own_teacher(run, tmp_path):
+    network = {
+        "hidden_1/kernel": np.eye(4, 8),
+        "hidden_1/bias": np.zeros(8),
+        "output/kernel": np.ones((8, 2)),
+        "output/bias": np.zeros(2),
+    }
+    np.savez(tmp_path / "agent.npz", **network)
+    arguments = ("--env", "CartPole-v1", "--arrays", tmp_path / "agent.npz", *SMALL, *QUICK)
+    result = run("distill", *arguments, "-o", tmp_path / "policy.moet.json")
+    assert result.exit_code == Exit.OK, result.stderr
+    provenance = load(tmp_path / "policy.moet.json").provenance
+    assert provenance["task"] == "CartPole-v1"
+    assert provenance["teacher"] == Teacher.from_arrays(tmp_path / "agent.npz").digest
+    # the bundled teacher is another one, so its fidelity would mislead
+    result = run("evaluate", tmp_path / "policy.moet.json", "--episodes", 2)
+    assert result.exit_code == Exit.OK
+    assert "fidelity" not in result.stdout
+
+
+def test_evaluate(run, policy):
+    result = run("evaluate", policy, "--episodes", 5)
+    assert result.exit_code == Exit.OK, result.stderr
+    assert "5 episodes" in result.stdout
+    assert "fidelity" in result.stdout
+    evaluation = json.loads(run("evaluate", policy, "--episodes", 5, "--json").stdout)["evaluation"]
+    assert evaluation["episodes"] == 5
+    assert 0 <= evaluation["fidelity"] <= 1
+    longer = json.loads(run("evaluate", policy, "--episodes", 2, "--env", "cartpole-500", "--json").stdout)
+    assert longer["evaluation"]["mean_length"] > 200
+
+
+def test_watch_prints_every_step(run, policy):
+    result = run("watch", policy)
+    assert result.exit_code == Exit.OK, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["step", "position", "velocity", "angle", "angular_velocity", "expert", "action"]
+    steps = json.loads(run("watch", policy, "--json").stdout)["steps"]
+    assert len(steps) == len(lines) - 2
+    assert steps[0]["action"] in ("left", "right")
+
+
+def test_watch_writes_a_film(run, policy, tmp_path):
+    pytest.importorskip("pygame")
+    from PIL import Image
+
+    result = run("watch", policy, "-o", tmp_path / "film.gif", "--json")
+    assert result.exit_code == Exit.OK, result.stderr
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames > 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name either a task"),
+        (("cartpole", "--env", "CartPole-v1"), "name either a task"),
+        (("cartpol",), "did you mean"),
+        (("--env", "Nothing-v9"), "Nothing"),
+        (("cartpole", "--trust"), "name it with --sb3"),
+        (("cartpole", "--sb3", "a.zip", "--arrays", "b.npz"), "two teachers"),
+        (("cartpole", "--arrays", "missing.npz"), "missing.npz"),
+        (("cartpole", "--tree", "3", "--hard"), "--hard is about experts"),
+        (("cartpole", "--selection", "luck"), "selection must be one of"),
+    ],
+)
+def test_what_distill_refuses(run, tmp_path, arguments, message):
+    result = run("distill", *arguments, *QUICK, "-o", tmp_path / "policy.moet.json")
+    assert result.exit_code == Exit.USAGE
+    assert message.lower() in result.stderr.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_watch_and_evaluate_refuse(run, policy, tmp_path):
+    assert ".gif" in run("watch", policy, "-o", tmp_path / "film.avi").stderr
+    assert "features" in run("evaluate", policy, "--env", "mountaincar").stderr
+    assert run("evaluate", tmp_path / "missing.moet.json").exit_code == Exit.USAGE
+
+
+def test_an_interrupted_run_goes_on(policy, tmp_path):
+    arguments = ["distill", "cartpole", *SMALL, "--iterations", 6, "--rollouts", 2, "--episodes", 2]
+    command = [sys.executable, "-m", "moet", *map(str, arguments), "-o"]
+    folder = tmp_path / "stopped.moet.json.run"
+    process = subprocess.Popen([*command, str(tmp_path / "stopped.moet.json")], stderr=subprocess.PIPE, text=True)
+    while not list(folder.glob("data-0001.npz")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == Exit.INTERRUPTED
+    assert "same command" in said
+    assert os.listdir(folder)
+    for name in ("stopped", "straight"):
+        subprocess.run([*command, str(tmp_path / f"{name}.moet.json")], check=True, capture_output=True)
+    assert (tmp_path / "stopped.moet.json").read_bytes() == (tmp_path / "straight.moet.json").read_bytes()
+    assert not folder.exists()
