@@ -1,0 +1,10 @@
+"""Teachers: agents to learn from, our own and anybody's.
+
+>>> from moet import teachers
+>>> teacher = teachers.load("cartpole")
+"""
+
+from moet.teachers.bundled import load, names
+from moet.teachers.teacher import Teacher
+
+__all__ = ["Teacher", "load", "names"]

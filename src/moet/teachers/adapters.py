@@ -1,0 +1,141 @@
+"""Anybody's agent as a teacher, and any teacher checked against a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import TeacherError
+from moet.teachers.checks import as_actions, as_observations, as_scores
+from moet.teachers.teacher import Floats, Teacher
+
+if TYPE_CHECKING:
+    from moet.envs.task import Task
+
+
+class CallableTeacher(Teacher):
+    """Functions of batches as a teacher; see :meth:`Teacher.from_callable`."""
+
+    def __init__(
+        self,
+        act: Callable[[Floats], Any] | None = None,
+        *,
+        scores: Callable[[Floats], Any] | None = None,
+        n_features: int | None = None,
+        n_actions: int | None = None,
+    ) -> None:
+        if not callable(act) and not callable(scores):
+            raise TeacherError(f"a teacher needs a function that acts or one that scores, got {act!r} and {scores!r}")
+        self.n_features = n_features
+        self.n_actions = n_actions
+        self.has_scores = scores is not None
+        self._act = act
+        self._scores = scores
+
+    def scores(self, observations: Floats) -> Floats:
+        """What the scoring function says."""
+        if self._scores is None:
+            raise TeacherError("this teacher has no scores: it was made from a function that acts")
+        rows = as_observations(observations, self.n_features)
+        return as_scores(self._scores(rows), len(rows), self.n_actions)
+
+    def act(self, observations: Floats) -> NDArray[np.int64]:
+        """What the acting function says, or the action of largest score if there is none."""
+        if self._act is None:
+            return super().act(observations)
+        rows = as_observations(observations, self.n_features)
+        return as_actions(self._act(rows), len(rows), self.n_actions)
+
+
+class PredictorTeacher(Teacher):
+    """A fitted classifier as a teacher; see :meth:`Teacher.from_predictor`.
+
+    Its scores are log(p + 1e-10) of its ``predict_proba``, each in the column of the action that ``classes_`` names;
+    actions it never saw have probability 0. Without ``predict_proba`` and ``classes_`` it has none.
+    """
+
+    def __init__(self, model: Any, *, n_actions: int | None = None) -> None:
+        if not callable(getattr(model, "predict", None)):
+            raise TeacherError(f"a {type(model).__name__} has no method predict")
+        classes = getattr(model, "classes_", None)
+        self.has_scores = classes is not None and hasattr(model, "predict_proba")
+        self.n_features = getattr(model, "n_features_in_", None)
+        self.n_actions = n_actions
+        self._model = model
+        if classes is not None:
+            self._columns = _action_numbers(classes, n_actions)
+            self.n_actions = int(self._columns.max()) + 1 if n_actions is None else n_actions
+
+    def scores(self, observations: Floats) -> Floats:
+        """Clipped log-probabilities."""
+        if not self.has_scores:
+            raise TeacherError(f"a {type(self._model).__name__} has no scores: it lacks predict_proba or classes_")
+        rows = as_observations(observations, self.n_features)
+        known = as_scores(self._model.predict_proba(rows), len(rows), len(self._columns))
+        if np.any(known < 0):
+            raise TeacherError(f"probabilities must not be negative, the teacher gave {known.min()}")
+        probabilities = np.zeros((len(rows), self.n_actions or 0))
+        probabilities[:, self._columns] = known
+        return np.log(probabilities + 1e-10)
+
+    def act(self, observations: Floats) -> NDArray[np.int64]:
+        """What the model predicts."""
+        rows = as_observations(observations, self.n_features)
+        return as_actions(self._model.predict(rows), len(rows), self.n_actions)
+
+
+class _CheckedTeacher(Teacher):
+    """A teacher whose every answer is checked."""
+
+    def __init__(self, teacher: Teacher, n_features: int, n_actions: int) -> None:
+        self.n_features = n_features
+        self.n_actions = n_actions
+        self.has_scores = teacher.has_scores
+        self.digest = teacher.digest
+        self._teacher = teacher
+
+    def scores(self, observations: Floats) -> Floats:
+        rows = as_observations(observations, self.n_features)
+        return as_scores(self._teacher.scores(rows), len(rows), self.n_actions)
+
+    def act(self, observations: Floats) -> NDArray[np.int64]:
+        rows = as_observations(observations, self.n_features)
+        return as_actions(self._teacher.act(rows), len(rows), self.n_actions)
+
+
+def checked(teacher: Teacher, task: Task) -> Teacher:
+    """Return ``teacher`` as one whose every answer is checked against ``task``.
+
+    Raises
+    ------
+    TeacherError
+        Now, if the teacher says that it is for another task. Later, if it answers with anything but one action number
+        per observation, or one finite score per observation and action.
+    """
+    if not isinstance(teacher, Teacher):
+        raise TeacherError(
+            f"a teacher is made with Teacher.from_sb3, from_arrays, from_callable or from_predictor, "
+            f"or moet.teachers.load; got a {type(teacher).__name__}"
+        )
+    n_features, n_actions = len(task.observation_names), len(task.action_names)
+    for noun, known, needed in (
+        ("observations of {} numbers", teacher.n_features, n_features),
+        ("{} actions", teacher.n_actions, n_actions),
+    ):
+        if known is not None and known != needed:
+            raise TeacherError(
+                f"the teacher is for {noun.format(known)}, {task.name} has {noun.format(needed)}; "
+                "take a teacher that was trained on this task"
+            )
+    return _CheckedTeacher(teacher, n_features, n_actions)
+
+
+def _action_numbers(classes: Any, n_actions: int | None) -> NDArray[np.int64]:
+    values = np.asarray(classes)
+    try:
+        return as_actions(values, len(np.atleast_1d(values)), n_actions)
+    except TeacherError as error:
+        raise TeacherError(f"the classes of a teacher must be action numbers: {error}") from None

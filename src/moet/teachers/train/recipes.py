@@ -1,0 +1,116 @@
+"""How each bundled teacher is trained."""
+
+from __future__ import annotations
+
+from moet.errors import TeacherError
+from moet.teachers.train.dqn import DQNRecipe
+from moet.teachers.train.explore import Decay, Ladder
+from moet.teachers.train.learner import Recipe, Trial
+from moet.teachers.train.reinforce import ReinforceRecipe
+
+CARTPOLE = ReinforceRecipe(
+    task="cartpole-500",
+    steps=3_000_000,
+    stop=500.0,
+    trials=(Trial("cartpole-500", 250, 500.0), Trial("cartpole", 250, 200.0)),
+    hidden=(8,),
+    scale=(
+        4.0,
+        4.0,
+        1.0,
+        4.0,
+    ),  # small inputs keep tanh nearly linear: balancing needs no more, and is simple to imitate
+    learning_rate=0.03,
+)
+
+MOUNTAINCAR = DQNRecipe(
+    task="mountaincar",
+    steps=400_000,
+    stop=-99.0,
+    trials=(Trial("mountaincar", 250, -102.0),),
+    hidden=(15, 15, 15),
+    scale=(0.5, 0.035),
+    exploration=Decay(share=0.3, end=0.01, start=0.2),
+    hold=20,
+    n_steps=(10,),
+)
+
+ACROBOT = DQNRecipe(
+    task="acrobot",
+    steps=400_000,
+    stop=-65.0,
+    trials=(Trial("acrobot", 250, -70.0),),
+    hidden=(50, 50, 50),
+    scale=(1.0, 1.0, 1.0, 1.0, 4.0, 6.0),
+    exploration=Decay(share=0.2, end=0.02),
+    n_steps=(5,),
+)
+
+PENDULUM = DQNRecipe(
+    task="pendulum",
+    steps=300_000,
+    stop=-140.0,
+    trials=(Trial("pendulum", 1000, -150.0),),
+    hidden=(50, 50, 50),
+    scale=(1.0, 1.0, 4.0),
+    exploration=Decay(share=0.2, end=0.02),
+    n_steps=(3,),
+    reward_scale=0.1,
+)
+
+LUNARLANDER = DQNRecipe(
+    task="lunarlander",
+    steps=500_000,
+    stop=275.0,
+    trials=(Trial("lunarlander", 250, 250.0),),
+    selection_episodes=100,
+    hidden=(50, 50, 50),
+    scale=(1.0,) * 8,
+    slots=8,
+    leg=24_000,
+    exploration=Decay(share=0.1, end=0.02),
+    learning_rate=(1e-3, 1e-4),
+    reward_scale=0.1,
+    huber=5.0,
+)
+
+PONG = DQNRecipe(
+    task="pong-18",
+    steps=1_600_000,
+    stop=21.0,
+    trials=(Trial("pong", 30, 21.0), Trial("pong-noisy", 30, 19.0), Trial("pong-sticky", 30, 17.0)),
+    selection_episodes=30,  # as many as there are ways to begin
+    hidden=(128, 128),
+    scale=(1.0,) * 18,
+    features="pong",
+    leg=40_000,
+    exploration=Ladder(high=0.3, ratio=0.3**5, low=0.002),
+    hold=4,
+    warmup=5_000,
+    memory=256_000,
+    updates=4,
+    learning_rate=(5e-4, 4e-5),
+    average=0.001,
+    n_steps=(10, 5, 5),
+    step_cost=0.003,
+    reward_ends=True,
+    patience=400,
+)
+
+RECIPES: dict[str, Recipe] = {
+    "cartpole": CARTPOLE,
+    "acrobot": ACROBOT,
+    "mountaincar": MOUNTAINCAR,
+    "lunarlander": LUNARLANDER,
+    "pendulum": PENDULUM,
+    "pong": PONG,
+}
+
+
+def find_recipe(name: str) -> Recipe:
+    """The recipe of a bundled teacher."""
+    if name == "gridworld":
+        raise TeacherError("gridworld needs no training: its teacher is the optimal rule")
+    if name not in RECIPES:
+        raise TeacherError(f"there is no recipe to train a teacher of {name!r}; known are {', '.join(RECIPES)}")
+    return RECIPES[name]
