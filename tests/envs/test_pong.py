@@ -256,3 +256,14 @@ def test_games_that_differ_only_in_waiting_are_one_game(make):
     env = make()
     digests = [game_digest(*episode(env, seed, n_steps=200 - seed // 4)[:2]) for seed in (0, 1, 4, 8)]
     assert digests[0] == digests[2] == digests[3] != digests[1]
+
+
+def test_the_time_limit_makes_no_new_game_of_those_who_waited():
+    rally = 1.0 + np.arange(pong.MAX_STEPS)[:, None] * np.ones(16)
+    digests = []
+    for noops in (1, 29):
+        unseen = np.zeros((len(range(noops, pong.SERVE, pong.FRAME_SKIP)), 16))
+        observations = np.concatenate([unseen, rally])[: pong.MAX_STEPS]
+        digests.append(game_digest(observations, np.zeros(pong.MAX_STEPS, np.int64)))
+    assert digests[0] == digests[1]
+    assert digests[0] != game_digest(rally[: pong.MAX_STEPS - 100], np.zeros(pong.MAX_STEPS - 100, np.int64))

@@ -224,3 +224,6 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(path, tmp_path, monkeypatc
 def test_there_must_be_a_folder_to_write_to(tmp_path):
     with pytest.raises(TeacherError, match=r"cannot write .*: No such file or directory"):
         write_network(a_network(), tmp_path / "nowhere" / "agent.npz")
+    (tmp_path / "file").touch()
+    with pytest.raises(TeacherError, match=r"cannot write .*: Not a directory"):
+        write_network(a_network(), tmp_path / "file" / "agent.npz")

@@ -26,6 +26,11 @@ def test_variants_share_a_teacher(name):
     assert teachers.load(name).digest == teachers.load(name.partition("-")[0]).digest
 
 
+def test_ids_of_gymnasium_are_names_too():
+    assert teachers.load("CartPole-v1").digest == teachers.load("cartpole").digest
+    checked(teachers.load("CartPole-v1"), resolve("CartPole-v1"))
+
+
 def test_gridworlds_have_rules_of_their_own():
     assert teachers.load("gridworld-5").digest != teachers.load("gridworld-6").digest
     assert teachers.load("gridworld").digest == teachers.load("gridworld-10").digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,8 @@ from moet.errors import TaskError
 FRAME_SKIP = 4
 NOOPS = 30
 """A game begins with 1 to this many frames in which nothing is done."""
+SERVE = 59
+"""The frame in which the first ball of a game comes into sight."""
 MAX_STEPS = 27_000
 """Half an hour of the console's time, Atari's usual limit."""
 STICKY, NOISE = 0.25, 0.01
@@ -144,7 +147,7 @@ _IDLE_CONSOLES: list[Any] = []
 
 def _take_console() -> Any:
     """A console with Pong in it, in any state: a reset makes all of them equal."""
-    if _IDLE_CONSOLES:
+    with suppress(IndexError):  # another thread may be quicker
         return _IDLE_CONSOLES.pop()
     ale_py = _ale_py()
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
@@ -217,9 +220,10 @@ def pong_task(rich: bool = False, *, n_actions: int = 3, sticky: bool = False, n
 def game_digest(observations: Floats, actions: NDArray[np.int64]) -> str:
     """What makes a game the game it is: SHA-256 of all that was seen and done since the ball was first in sight.
 
-    The ball is served in the same frame whatever happens before, so two episodes with different waiting times but equal
-    digests are one game, counted twice. Each row is what was seen when the action of that row was chosen.
+    The first ball is served in the same frame whatever happens before, so two episodes with different waiting times but
+    equal digests are one game, counted twice. Each row is what was seen when the action of that row was chosen. The
+    last steps before the time limit do not count, since those who waited longer played fewer of them.
     """
     served = int(np.argmax(observations[:, 1] > 0))
-    played = np.column_stack([observations[served:], actions[served:]]).astype("<f8")
-    return hashlib.sha256(played.tobytes()).hexdigest()
+    rows = slice(served, served + MAX_STEPS - SERVE // FRAME_SKIP - 1)
+    return hashlib.sha256(np.column_stack([observations[rows], actions[rows]]).astype("<f8").tobytes()).hexdigest()

@@ -109,8 +109,8 @@ def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Wat
     runs = [Run(theta, bench, settings, judge, watch) for theta in starting_gates(track, settings, judge, rng)]
     for run in runs:
         em_phase(run)
-    if settings.max_depth > 0:  # leaves are cheap enough for all
-        runs = [max(runs, key=lambda run: run.score)]
+    # with mere leaves all runs are cheap enough to go on
+    runs = [max(runs, key=lambda run: run.score)] if settings.max_depth > 0 else distinct(runs, settings.tol)
     for run in runs:
         hard_phase(run, MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,))
     best = max(runs, key=lambda run: run.score)
@@ -188,6 +188,18 @@ def em_phase(run: Run) -> None:
         run.converged = len(history) > 1 and abs(history[-1] - history[-2]) < settings.tol
         if run.converged or run.score == 1.0 or (settings.tol > 0 and stale >= PATIENCE):
             break
+
+
+def distinct(runs: list[Run], tolerance: float) -> list[Run]:
+    """Leave out runs whose EM ended where that of another did: by likelihood and score, to within ``tolerance``."""
+    kept: list[Run] = []
+    for run in runs:
+        ends = [
+            abs(run.log_likelihoods[-1] - other.log_likelihoods[-1]) + abs(run.score - other.score) for other in kept
+        ]
+        if min(ends, default=np.inf) >= tolerance:
+            kept.append(run)
+    return kept
 
 
 def hard_phase(run: Run, leaf_choices: tuple[float, ...]) -> None:

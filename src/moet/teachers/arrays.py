@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import zipfile
@@ -67,7 +68,8 @@ def write_network(network: Network, path: str | Path) -> None:
     except OSError as error:
         raise TeacherError(f"cannot write {path}: {error.strerror}") from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # gone already if all went well
+            unfinished.unlink()
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:

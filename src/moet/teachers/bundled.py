@@ -22,7 +22,8 @@ def load(name: str) -> Teacher:
     Parameters
     ----------
     name : str
-        As the catalogue of tasks has it. Variants share a teacher: that of ``cartpole-500`` is that of ``cartpole``.
+        As the catalogue of tasks has it, or the Gymnasium id. Variants share a teacher: that of ``cartpole-500`` and
+        of ``CartPole-v1`` is that of ``cartpole``.
 
     Raises
     ------
@@ -32,7 +33,7 @@ def load(name: str) -> Teacher:
     if match := re.fullmatch(r"gridworld(?:-(\d{1,4}))?", name):
         return _gridworld_rule(int(match[1] or 10))
     weights = _weights()
-    for stem in (name, name.partition("-")[0]):
+    for stem in (name, name.partition("-")[0].lower()):
         if stem in weights:
             from moet.teachers.arrays import read_network
 

@@ -15,6 +15,7 @@ from moet.teachers.network import Network
 from moet.teachers.train.explore import Explorer, Schedule
 from moet.teachers.train.learner import Recipe
 from moet.teachers.train.networks import ScoreNetwork, as_tensor
+from moet.teachers.train.patience import cut_off_idle
 from moet.teachers.train.replay import Replay
 from moet.teachers.train.stream import Stream
 
@@ -59,7 +60,7 @@ class DQNRecipe(Recipe):
     reward_ends : bool
         A reward ends what an action is credited with, as a point does in a ball game; the episode goes on.
     patience : int or None
-        Cut an episode off after this many steps without any reward.
+        In play to learn from, cut an episode off after this many steps without any reward.
     features : str or None
         How a weight file names the features of the task, which the network sees; None if it sees observations.
     """
@@ -99,7 +100,7 @@ class DQN:
         self._rng = np.random.default_rng(seed)
         self._n_actions = len(task.action_names)
         self._view = task.view
-        self._stream = Stream(task, recipe.slots, recipe.patience)
+        self._stream = Stream(cut_off_idle(task, recipe.patience), recipe.slots)
         self._replay = Replay(recipe.memory // recipe.slots, recipe.slots, len(recipe.scale))
         self._online = ScoreNetwork(
             recipe.scale, recipe.hidden, self._n_actions, activation="relu", dueling=True, rng=self._rng

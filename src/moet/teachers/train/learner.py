@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from moet.distill.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
 from moet.teachers.network import Network
 
@@ -74,6 +75,10 @@ class Recipe(ABC):
         End the run as soon as the mean reward over the selection episodes reaches this.
     selection_episodes : int
         Episodes that each network of the run is judged by.
+    selection_consecutive : bool
+        Give these episodes consecutive seeds, for a task that then begins in all the ways there are.
+    selection_patience : int or None
+        Cut them off after this many steps without any reward.
     trials : tuple of Trial
         What the best network is put to in the end.
     hidden : tuple of int
@@ -86,9 +91,18 @@ class Recipe(ABC):
     steps: int
     stop: float
     selection_episodes: int = 1000
+    selection_consecutive: bool = False
+    selection_patience: int | None = None
     trials: tuple[Trial, ...]
     hidden: tuple[int, ...]
     scale: tuple[float, ...]
+
+    def selection_seeds(self, seed: int) -> list[int]:
+        """Seeds of the selection episodes of a run."""
+        if not self.selection_consecutive:
+            return episode_seeds(seed, Purpose.SELECTION, self.selection_episodes)
+        (first,) = episode_seeds(seed, Purpose.SELECTION, 1)
+        return list(range(first, first + self.selection_episodes))
 
     @abstractmethod
     def learner(self, task: Task, seed: int) -> Learner:

@@ -26,12 +26,14 @@ CARTPOLE = ReinforceRecipe(
 MOUNTAINCAR = DQNRecipe(
     task="mountaincar",
     steps=400_000,
-    stop=-99.0,
+    stop=-98.4,
     trials=(Trial("mountaincar", 250, -102.0),),
     hidden=(15, 15, 15),
     scale=(0.5, 0.035),
     exploration=Decay(share=0.3, end=0.01, start=0.2),
     hold=20,
+    learning_rate=(1e-3, 1e-4),
+    average=0.005,
     n_steps=(10,),
 )
 
@@ -54,6 +56,8 @@ PENDULUM = DQNRecipe(
     hidden=(50, 50, 50),
     scale=(1.0, 1.0, 4.0),
     exploration=Decay(share=0.2, end=0.02),
+    learning_rate=(1e-3, 1e-4),
+    average=0.005,
     n_steps=(3,),
     reward_scale=0.1,
 )
@@ -61,7 +65,7 @@ PENDULUM = DQNRecipe(
 LUNARLANDER = DQNRecipe(
     task="lunarlander",
     steps=500_000,
-    stop=275.0,
+    stop=272.0,
     trials=(Trial("lunarlander", 250, 250.0),),
     selection_episodes=100,
     hidden=(50, 50, 50),
@@ -70,6 +74,7 @@ LUNARLANDER = DQNRecipe(
     leg=24_000,
     exploration=Decay(share=0.1, end=0.02),
     learning_rate=(1e-3, 1e-4),
+    average=0.002,
     reward_scale=0.1,
     huber=5.0,
 )
@@ -79,11 +84,13 @@ PONG = DQNRecipe(
     steps=1_600_000,
     stop=21.0,
     trials=(Trial("pong", 30, 21.0), Trial("pong-noisy", 30, 19.0), Trial("pong-sticky", 30, 17.0)),
-    selection_episodes=30,  # as many as there are ways to begin
+    selection_episodes=6,  # consecutive waiting times, which hold all four that matter: a step is four frames
+    selection_consecutive=True,
+    selection_patience=2_000,
     hidden=(128, 128),
     scale=(1.0,) * 18,
     features="pong",
-    leg=40_000,
+    leg=60_000,
     exploration=Ladder(high=0.3, ratio=0.3**5, low=0.002),
     hold=4,
     warmup=5_000,

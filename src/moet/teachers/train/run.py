@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from moet.distill.rollout import play
-from moet.distill.seeds import Purpose, episode_seeds
 from moet.envs.catalog import resolve
 from moet.envs.task import Task
 from moet.progress import progress_bar
 from moet.teachers.network import Network, NetworkTeacher
 from moet.teachers.train.checkpoint import Checkpoint
 from moet.teachers.train.learner import Recipe
+from moet.teachers.train.patience import cut_off_idle
 from moet.teachers.train.report import Figure, measure
 
 
@@ -45,7 +45,8 @@ def train(recipe: Recipe, seed: int, *, folder: Path | None = None, shown: bool 
     """
     task = resolve(recipe.task)
     learner = recipe.learner(task, seed)
-    selection_seeds = episode_seeds(seed, Purpose.SELECTION, recipe.selection_episodes)
+    selection_task = cut_off_idle(task, recipe.selection_patience)
+    selection_seeds = recipe.selection_seeds(seed)
     checkpoint = None if folder is None else Checkpoint(folder, recipe, seed)
     try:
         history, best = ([], None) if checkpoint is None else checkpoint.restore(learner)
@@ -54,7 +55,7 @@ def train(recipe: Recipe, seed: int, *, folder: Path | None = None, shown: bool 
             while best is None or (learner.steps < recipe.steps and history[-1][1] < recipe.stop):
                 learner.advance()
                 network = learner.network()
-                reward = _selection_reward(task, network, selection_seeds)
+                reward = _selection_reward(selection_task, network, selection_seeds)
                 improved = reward > max((past for _, past in history), default=-math.inf)
                 best = network if improved else best
                 history.append((learner.steps, reward))

@@ -18,21 +18,16 @@ class Stream:
         What is played.
     slots : int
         How many episodes run side by side.
-    patience : int or None
-        Cut an episode off after this many steps without any reward; None never does.
     """
 
-    def __init__(self, task: Task, slots: int, patience: int | None = None) -> None:
+    def __init__(self, task: Task, slots: int) -> None:
         self.slots = slots
         self.observations: Floats = np.empty((0, 0))
         self._batch = task.batch()
-        self._patience = patience
-        self._idle = np.zeros(slots, dtype=np.int64)
 
     def begin(self, rng: np.random.Generator) -> None:
         """Drop whatever is running and begin a new episode in every slot."""
         self.observations = self._batch.reset(training_seeds(rng, self.slots))
-        self._idle[:] = 0
 
     def step(self, actions: NDArray[np.int64], rng: np.random.Generator) -> Step:
         """Take one action in every slot and begin new episodes where one ended.
@@ -40,15 +35,11 @@ class Stream:
         The result holds the last observations of the episodes that ended; :attr:`observations` holds what comes next.
         """
         step = self._batch.step(actions)
-        if self._patience is not None:
-            self._idle = np.where(step.rewards == 0, self._idle + 1, 0)
-            step = step._replace(truncated=step.truncated | (self._idle >= self._patience))
         ended = step.terminated | step.truncated
         self.observations = step.observations
         if ended.any():
             self.observations = step.observations.copy()
             self.observations[ended] = self._batch.restart(ended, training_seeds(rng, int(ended.sum())))
-            self._idle[ended] = 0
         return step
 
     def close(self) -> None:
