@@ -24,7 +24,18 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_commands():
-    assert COMMANDS == ["demo", "export", "fit", "predict", "show"]
+    assert COMMANDS == [
+        "demo",
+        "distill",
+        "evaluate",
+        "export",
+        "fit",
+        "predict",
+        "show",
+        "tasks",
+        "teach",
+        "watch",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

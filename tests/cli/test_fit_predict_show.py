@@ -107,15 +107,6 @@ def test_show(run, fitted):
     assert run("show", model, "--digits", 17).exit_code == Exit.OK
 
 
-def test_demo(run, tmp_path):
-    result = run("demo", "-o", tmp_path / "demo", "--json")
-    assert result.exit_code == Exit.OK
-    report = json.loads(result.stdout)
-    assert report["held_out_accuracy"] > report["tree_held_out_accuracy"]
-    assert load(report["model"]).size._asdict() == report["size"]
-    assert report["rules"].startswith("hard mixture of 2 experts")
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -33,8 +33,8 @@ def test_learning_reaches_the_best_reward(recipe):
 
 def test_values_are_those_of_the_corridor():
     """With n-step returns, truncation that bootstraps and termination that does not, Q(place, right) is known."""
-    learner = replace(DQN_RECIPE, average=None, n_steps=(2,), steps=12_000).learner(corridor(), seed=0)
-    for _ in range(12):
+    learner = replace(DQN_RECIPE, n_steps=(2,), steps=8_000).learner(corridor(), seed=0)
+    for _ in range(8):
         learner.advance()
     q = NetworkTeacher(learner.network()).scores(np.arange(LENGTH, dtype=float)[:, None])
     steps_before_exit = np.arange(LENGTH)[::-1]
@@ -44,8 +44,8 @@ def test_values_are_those_of_the_corridor():
 def test_a_truncated_episode_bootstraps():
     """Where no step ends anything but the time limit, a reward of -1 is worth -1 / (1 - discount) for ever."""
     endless = replace(corridor(), batch=lambda: _Endless())
-    learner = replace(DQN_RECIPE, average=None, steps=8_000, hidden=(4,)).learner(endless, seed=0)
-    for _ in range(8):
+    learner = replace(DQN_RECIPE, steps=6_000, hidden=(4,)).learner(endless, seed=0)
+    for _ in range(6):
         learner.advance()
     assert NetworkTeacher(learner.network()).scores(np.zeros((1, 1))) == pytest.approx(-10.0, abs=1.0)
 
@@ -53,7 +53,7 @@ def test_a_truncated_episode_bootstraps():
 def test_a_reward_may_end_the_return():
     """As a point does: then the same world has a value of -1 only."""
     endless = replace(corridor(), batch=lambda: _Endless())
-    learner = replace(DQN_RECIPE, average=None, hidden=(4,), reward_ends=True).learner(endless, seed=0)
+    learner = replace(DQN_RECIPE, hidden=(4,), reward_ends=True).learner(endless, seed=0)
     for _ in range(4):
         learner.advance()
     assert NetworkTeacher(learner.network()).scores(np.zeros((1, 1))) == pytest.approx(-1.0, abs=0.1)

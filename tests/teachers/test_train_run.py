@@ -48,9 +48,10 @@ def train_until_killed(recipe, folder, monkeypatch, legs, seed=3):
         learner.advance = advance_or_die
         return learner
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(type(recipe), "learner", fragile)
-        train(recipe, seed, folder=folder)
+        with pytest.raises(Killed):
+            train(recipe, seed, folder=folder)
 
 
 @both
@@ -155,9 +156,10 @@ def test_a_failing_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+    with monkeypatch.context() as patch:
         patch.setattr(torch, "save", full)
-        train(recipe, 3, folder=tmp_path)
+        with pytest.raises(OSError, match="No space left"):
+            train(recipe, 3, folder=tmp_path)
     assert (tmp_path / "corridor-seed3.pt").read_bytes() == before
     assert train(recipe, 3, folder=tmp_path).history == train(recipe, 3).history
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moet.errors import InputError
+from moet.files import written_whole
 
 if TYPE_CHECKING:
     from moet.model.mixture import Size
@@ -48,13 +48,8 @@ def check_writable(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all, also when interrupted."""
-    path = path.resolve()  # a link stays a link
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with written_whole(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def size_in_words(size: Size) -> str:

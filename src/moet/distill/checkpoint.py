@@ -7,7 +7,6 @@ checkpoint holds numbers only, and reading one executes nothing.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 
 from moet.distill.dataset import Labelled
 from moet.errors import CheckpointError
+from moet.files import written_whole
 
 _RUN = "run.json"
 _LOCK = "lock"
@@ -75,10 +75,10 @@ class Checkpoint:
         """Add the last iteration's data; ``records`` are those of all iterations so far."""
         document = json.dumps({"settings": self.settings, "records": records}, indent=1)
         try:
-            with _replacing(self._data_file(len(records) - 1)) as temporary, open(temporary, "wb") as file:
+            with written_whole(self._data_file(len(records) - 1)) as unfinished, open(unfinished, "wb") as file:
                 np.savez_compressed(file, **{name: getattr(data, name) for name in Labelled.__dataclass_fields__})
-            with _replacing(self.folder / _RUN) as temporary:
-                temporary.write_text(document, encoding="utf-8")
+            with written_whole(self.folder / _RUN) as unfinished:
+                unfinished.write_text(document, encoding="utf-8")
         except OSError as error:
             raise CheckpointError(
                 f"cannot write the checkpoint {self.folder}: {error.strerror}; {len(records) - 1} iterations are safe "
@@ -99,17 +99,6 @@ def remove_checkpoint(folder: Path) -> None:
         file.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """Yield a place to write to; ``target`` is replaced only once that is complete."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _lock(file: Any, folder: Path) -> None:

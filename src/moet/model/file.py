@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 from itertools import chain
 from typing import Any
 
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import ModelError, ModelFileError
+from moet.files import written_whole
 from moet.model.mixture import Mixture
 from moet.model.tree import Tree
 
@@ -76,7 +75,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"cannot write {path}: the model takes {len(content)} bytes, more than {MAX_BYTES}")
     try:
-        _replace(os.path.realpath(path), content)
+        with written_whole(path) as unfinished:
+            unfinished.write_bytes(content)
     except (OSError, ValueError) as error:
         raise ModelFileError(
             f"cannot write {path}: {_reason(error)}; choose a file in a folder that exists and that you may write to"
@@ -126,21 +126,6 @@ def _content(mixture: Mixture, provenance: dict[str, Any] | None = None) -> byte
     ]
     lines.append('"trees": [\n' + ",\n".join(trees) + "\n]")
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
-
-
-def _replace(target: str, content: bytes) -> None:
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise ValueError("it exists and is not a file")  # renaming onto a device would destroy it
-    temporary = os.path.join(os.path.dirname(target), f".moet-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        with contextlib.suppress(OSError):  # gone already if all went well
-            os.unlink(temporary)
 
 
 def _reason(error: BaseException) -> str:

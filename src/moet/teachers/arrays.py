@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import zipfile
 from collections.abc import Mapping
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import TeacherError
+from moet.files import written_whole
 from moet.teachers.network import Layer, Network, NetworkTeacher
 
 VERSION = 1
@@ -59,17 +58,11 @@ def read_network(path: str | Path) -> NetworkTeacher:
 
 def write_network(network: Network, path: str | Path) -> None:
     """Write a network to a ``.npz`` file; an existing one is replaced, by a complete one only."""
-    target = Path(os.path.realpath(path))
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with open(unfinished, "wb") as file:
+        with written_whole(path) as unfinished, open(unfinished, "wb") as file:
             np.savez(file, **_arrays(network))
-        unfinished.replace(target)
-    except OSError as error:
-        raise TeacherError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        with contextlib.suppress(OSError):  # gone already if all went well
-            unfinished.unlink()
+    except (OSError, ValueError) as error:
+        raise TeacherError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:

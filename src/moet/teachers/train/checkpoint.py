@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from pathlib import Path
 
 import torch
 
 from moet.errors import TeacherError
+from moet.files import written_whole
 from moet.teachers.arrays import read_network, write_network
 from moet.teachers.network import Network
 from moet.teachers.train.learner import Learner, Recipe
@@ -44,9 +44,5 @@ class Checkpoint:
         self._run.parent.mkdir(parents=True, exist_ok=True)
         if improved is not None:
             write_network(improved, self._network)
-        unfinished = self._run.with_name(f".{self._run.name}.{os.getpid()}")
-        try:
+        with written_whole(self._run) as unfinished:
             torch.save(self._identity | {"history": history, "learner": learner.state()}, unfinished)
-            unfinished.replace(self._run)
-        finally:
-            unfinished.unlink(missing_ok=True)

@@ -1,0 +1,55 @@
+"""``moet verify --always``: whether every input of a domain is answered with one of some labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from moet.cli.output import check_writable, print_json, print_report
+from moet.cli.verdicts import domain, exit_code, label_of, named, save_certificate, verdict_document, verdict_report
+
+
+def answer_always(
+    model: Path,
+    answers: list[str],
+    where: str | None,
+    certificate: Path | None,
+    timeout: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Ask, tell the verdict and end with its exit code."""
+    if certificate is not None:
+        check_writable(certificate)
+    from moet import load
+    from moet.verify.queries import always
+    from moet.verify.result import Proved, Refuted
+
+    mixture = load(model)
+    verdict = always(mixture, domain(where), [label_of(text, mixture) for text in answers], timeout=timeout, seed=seed)
+    saved = save_certificate(verdict, certificate)
+    point = named(verdict.point, mixture) if isinstance(verdict, Refuted) else None
+    if as_json:
+        print_json(
+            {
+                **verdict_document(verdict),
+                "question": "always",
+                "model": str(model),
+                "answers": answers,
+                "where": where,
+                "point": point,
+                "answer": verdict.answers[0] if isinstance(verdict, Refuted) else None,
+                "certificate": saved,
+            }
+        )
+        raise typer.Exit(exit_code(verdict))
+    claim = f"the answer is always {' or '.join(answers)}{f' where {where}' if where else ''}"
+    if isinstance(verdict, Refuted):
+        typer.echo(f"refuted: not always; the answer is {verdict.answers[0]} at")
+        print_report({name: f"{value:.17g}" for name, value in (point or {}).items()})
+        typer.echo()
+    else:
+        typer.echo(f"{'proved' if isinstance(verdict, Proved) else 'unknown'}: {claim}")
+    print_report(verdict_report(verdict) | ({"certificate": saved} if saved else {}))
+    raise typer.Exit(exit_code(verdict))

@@ -1,0 +1,101 @@
+"""``moet closest``: the nearest input with another answer."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
+from moet.cli.verdicts import (
+    CertificateFile,
+    Seed,
+    Timeout,
+    Where,
+    domain,
+    finite,
+    label_of,
+    named,
+    save_certificate,
+    verdict_document,
+    verdict_report,
+)
+from moet.errors import InputError
+
+
+def closest(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    at: Annotated[str, typer.Option(help="The input to start from: its numbers, separated by commas.")],
+    norm: Annotated[
+        Literal["linf", "l1"], typer.Option(help="How to measure: the largest change (linf), or their sum (l1).")
+    ] = "linf",
+    answer: Annotated[str | None, typer.Option(help="The answer to look for; by default any other.")] = None,
+    where: Where = None,
+    certificate: CertificateFile = None,
+    timeout: Timeout = 60.0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Find the nearest input with another answer, and prove that none is nearer.
+
+    Exit code 0: found, or proved that there is none, 3: undecided.
+    """
+    if certificate is not None:
+        check_writable(certificate)
+    from moet import load
+    from moet.verify.arguments import state
+    from moet.verify.nearest import closest as find_closest
+    from moet.verify.result import Unknown
+
+    mixture = load(model)
+    x = state(_numbers(at), mixture)
+    wanted = None if answer is None else label_of(answer, mixture)
+    found = find_closest(mixture, x, norm, domain(where), wanted, timeout=timeout, seed=seed)
+    if isinstance(found, Unknown):
+        if as_json:
+            print_json({**verdict_document(found), "question": "closest", "model": str(model), "at": named(x, mixture)})
+        else:
+            typer.echo("unknown")
+            print_report(verdict_report(found))
+        raise typer.Exit(Exit.UNDECIDED)
+    saved = save_certificate(found, certificate)
+    if as_json:
+        print_json(
+            {
+                **verdict_document(found),
+                "question": "closest",
+                "model": str(model),
+                "norm": norm,
+                "at": named(x, mixture),
+                "where": where,
+                "distance": finite(found.distance),
+                "exact_distance": None if found.exact_distance is None else str(found.exact_distance),
+                "point": named(found.point, mixture),
+                "point_distance": finite(found.point_distance),
+                "answer": found.answer,
+                "certificate": saved,
+            }
+        )
+        return
+    report = verdict_report(found) | ({"certificate": saved} if saved else {})
+    if found.point is None or math.isinf(found.distance):
+        typer.echo("proved: there is no input with another answer")
+        print_report(report)
+        return
+    typer.echo(f"proved: the nearest input with another answer is at {norm} distance {found.distance:.17g}")
+    report = {"answer": str(found.answer)} | report
+    changes = zip(mixture.feature_names, x.tolist(), found.point.tolist(), strict=True)
+    print_report({name: _change(before, after) for name, before, after in changes} | report)
+
+
+def _change(before: float, after: float) -> str:
+    return f"{before:.6g}" if before == after else f"{before:.6g} -> {after:.17g} ({after - before:+.6g})"
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--at must be numbers separated by commas, got {text!r}") from None

@@ -1,0 +1,107 @@
+"""``moet compare``: whether two models give the same answers, and where not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moet.cli.output import AsJson, check_writable, print_json, print_report
+from moet.cli.verdicts import (
+    CertificateFile,
+    Seed,
+    Timeout,
+    Where,
+    domain,
+    exit_code,
+    label_of,
+    named,
+    save_certificate,
+    verdict_document,
+    verdict_report,
+)
+
+if TYPE_CHECKING:
+    from moet.model.mixture import Mixture
+    from moet.verify.result import Differences
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="Model file.")],
+    second: Annotated[Path, typer.Argument(help="Model file of a model with the same features.")],
+    where: Where = None,
+    classes: Annotated[list[str] | None, typer.Option(help="Compare by this class only; may be given again.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Regions with different answers to find.")] = 5,
+    certificate: CertificateFile = None,
+    timeout: Timeout = 60.0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Prove that two models give the same answer everywhere, or show where they differ.
+
+    The models are compared in exact arithmetic. Exit code 0: proved, 1: they differ, 3: undecided.
+    """
+    if certificate is not None:
+        check_writable(certificate)
+    from moet import load
+    from moet.verify.contrast import differences
+    from moet.verify.queries import equivalent
+    from moet.verify.result import Proved, Refuted
+
+    a, b = load(first), load(second)
+    wanted = None if not classes else [label_of(text, a, b) for text in classes]
+    box = domain(where)
+    verdict = equivalent(a, b, box, wanted, timeout=timeout, seed=seed)
+    found = None
+    if isinstance(verdict, Refuted) and a.prediction == b.prediction == "hard":
+        found = differences(a, b, box, limit, wanted, timeout=timeout, seed=seed)
+    saved = save_certificate(verdict, certificate)
+    if as_json:
+        print_json(
+            {
+                **verdict_document(verdict),
+                "question": "equivalent",
+                "models": [str(first), str(second)],
+                "where": where,
+                "classes": wanted,
+                "point": named(verdict.point, a) if isinstance(verdict, Refuted) else None,
+                "answers": list(verdict.answers) if isinstance(verdict, Refuted) else None,
+                "differences": None if found is None else _document(found, a),
+                "certificate": saved,
+            }
+        )
+        raise typer.Exit(exit_code(verdict))
+    if isinstance(verdict, Refuted):
+        typer.echo("refuted: the models differ")
+        points = [(verdict.point, verdict.answers)] if found is None else zip(found.points, found.answers, strict=True)
+        for point, answers in points:
+            at = ", ".join(f"{name}={value:.6g}" for name, value in (named(point, a) or {}).items())
+            typer.echo(f"  {json.dumps(answers[0])} / {json.dumps(answers[1])} at {at}")
+    else:
+        typer.echo("proved: the models are equivalent" if isinstance(verdict, Proved) else "unknown")
+    report = ({} if found is None else _report(found)) | verdict_report(verdict)
+    print_report(report | ({"certificate": saved} if saved else {}))
+    raise typer.Exit(exit_code(verdict))
+
+
+def _document(found: Differences, mixture: Mixture) -> dict[str, Any]:
+    return {
+        "points": [named(point, mixture) for point in found.points],
+        "answers": [list(pair) for pair in found.answers],
+        "complete": found.complete,
+        "unseen": found.unseen,
+        "share": found.share,
+        "share_interval": None if found.share_interval is None else list(found.share_interval),
+        "confidence": found.confidence,
+    }
+
+
+def _report(found: Differences) -> dict[str, str]:
+    report = {"found": f"{len(found)} region(s), {'all there are' if found.complete else 'there may be more'}"}
+    if found.share is not None and found.share_interval is not None:
+        low, high = found.share_interval
+        certain = "exactly" if found.confidence == 1.0 else f"{found.confidence:.0%}: {low:.6g} to {high:.6g}"
+        report["share of the volume"] = f"{found.share:.6g} ({certain})"
+    return report

@@ -1,0 +1,95 @@
+"""What the commands that ask questions share: domains, labels, and how verdicts are told."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moet.cli.output import Exit, say
+from moet.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from moet.model.mixture import Mixture
+    from moet.verify.box import Box
+    from moet.verify.result import Verdict
+
+Where = Annotated[
+    str | None, typer.Option(help='Where to look, such as "theta>=0.15, -1<=x<=1"; everywhere by default.')
+]
+CertificateFile = Annotated[Path | None, typer.Option(help="File to write the proof to.")]
+Timeout = Annotated[float, typer.Option(min=0.0, help="Seconds after which the answer is unknown.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
+
+
+def domain(where: str | None) -> Box | None:
+    """Read the box that ``--where`` describes."""
+    from moet.verify.box import Box
+
+    return None if where is None else Box.parse(where)
+
+
+def label_of(text: str, *mixtures: Mixture) -> Any:
+    """Return the class that is written like this."""
+    known = {str(label): label for mixture in mixtures for label in mixture.classes.tolist()}
+    if text not in known:
+        raise InputError(f"there is no class {text!r}; the model has {', '.join(known)}")
+    return known[text]
+
+
+def name_of(verdict: Verdict) -> str:
+    """Return the verdict in one word."""
+    from moet.verify.result import Proved, Refuted
+
+    return "proved" if isinstance(verdict, Proved) else "refuted" if isinstance(verdict, Refuted) else "unknown"
+
+
+def exit_code(verdict: Verdict) -> Exit:
+    """Return the exit code that tells a verdict."""
+    return {"proved": Exit.OK, "refuted": Exit.NEGATIVE, "unknown": Exit.UNDECIDED}[name_of(verdict)]
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """Describe what all verdicts have in common as JSON values."""
+    document = {"verdict": name_of(verdict), "reason": getattr(verdict, "reason", None), "effort": dict(verdict.effort)}
+    return document | {"band": finite(verdict.band)}
+
+
+def verdict_report(verdict: Verdict) -> dict[str, str]:
+    """Describe what all verdicts have in common for people."""
+    report = {}
+    if reason := getattr(verdict, "reason", None):
+        report["reason"] = reason
+    if verdict.band is not None and math.isfinite(verdict.band):
+        report["band"] = f"{verdict.band:.3g} (float64 may choose another expert where logits are closer than this)"
+    for name, value in verdict.effort.items():
+        report[name] = f"{value:.3g} s" if name == "seconds" else f"{value:,}"
+    return report
+
+
+def save_certificate(verdict: Verdict, path: Path | None) -> str | None:
+    """Write the certificate of a verdict to the file asked for; return the name of the file if there is one now."""
+    from moet.verify.result import Proved
+
+    if path is None or not isinstance(verdict, Proved):
+        return None
+    if verdict.certificate is None:
+        say("no certificate was written: proofs about soft models rest on bounds of the exponential function")
+        return None
+    verdict.certificate.save(path)
+    return str(path)
+
+
+def named(point: NDArray[np.float64] | None, mixture: Mixture) -> dict[str, float] | None:
+    """Return an input by feature name."""
+    return None if point is None else dict(zip(mixture.feature_names, point.tolist(), strict=True))
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number for JSON, which has no infinity."""
+    return value if value is not None and math.isfinite(value) else None
