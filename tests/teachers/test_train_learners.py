@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from moet.distill.rollout import play  # noqa: E402
+from moet.envs.task import Step  # noqa: E402
 from moet.teachers.network import NetworkTeacher  # noqa: E402
 from moet.teachers.train.reinforce import standardised_advantages  # noqa: E402
 
@@ -32,31 +33,23 @@ def test_learning_reaches_the_best_reward(recipe):
 
 
 def test_values_are_those_of_the_corridor():
-    """With n-step returns, truncation that bootstraps and termination that does not, Q(place, right) is known."""
-    learner = replace(DQN_RECIPE, n_steps=(2,), steps=8_000).learner(corridor(), seed=0)
-    for _ in range(8):
+    """Termination has no future and a time limit has one, so Q(place, right) is known."""
+    learner = replace(DQN_RECIPE, n_steps=(2,), hidden=(16,), steps=6_000).learner(corridor(), seed=0)
+    for _ in range(6):
         learner.advance()
     q = NetworkTeacher(learner.network()).scores(np.arange(LENGTH, dtype=float)[:, None])
     steps_before_exit = np.arange(LENGTH)[::-1]
-    assert q[:, 1] == pytest.approx(-(1 - 0.9**steps_before_exit) / 0.1, abs=0.25)
+    assert q[:, 1] == pytest.approx(-(1 - 0.9**steps_before_exit) / 0.1, abs=0.5)
 
 
-def test_a_truncated_episode_bootstraps():
-    """Where no step ends anything but the time limit, a reward of -1 is worth -1 / (1 - discount) for ever."""
-    endless = replace(corridor(), batch=lambda: _Endless())
-    learner = replace(DQN_RECIPE, steps=6_000, hidden=(4,)).learner(endless, seed=0)
-    for _ in range(6):
-        learner.advance()
-    assert NetworkTeacher(learner.network()).scores(np.zeros((1, 1))) == pytest.approx(-10.0, abs=1.0)
-
-
-def test_a_reward_may_end_the_return():
-    """As a point does: then the same world has a value of -1 only."""
-    endless = replace(corridor(), batch=lambda: _Endless())
-    learner = replace(DQN_RECIPE, hidden=(4,), reward_ends=True).learner(endless, seed=0)
+@pytest.mark.parametrize(("reward_ends", "value"), [(False, -1.0), (True, -0.2)])
+def test_what_a_cost_for_ever_is_worth(reward_ends, value):
+    """Where only the time limit ends anything, -0.2 / (1 - discount); where a reward ends the return, -0.2."""
+    recipe = replace(DQN_RECIPE, discount=0.8, reward_scale=0.2, hidden=(4,), reward_ends=reward_ends)
+    learner = recipe.learner(replace(corridor(), batch=_Endless), seed=0)
     for _ in range(4):
         learner.advance()
-    assert NetworkTeacher(learner.network()).scores(np.zeros((1, 1))) == pytest.approx(-1.0, abs=0.1)
+    assert NetworkTeacher(learner.network()).scores(np.zeros((1, 1))) == pytest.approx(value, abs=0.1)
 
 
 @given(st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=8), min_size=2, max_size=6))
@@ -80,11 +73,9 @@ class _Endless:
         return np.zeros((len(seeds), 1))
 
     def step(self, actions):
-        from moet.envs.task import Step
-
         self._age += 1
         nothing = np.zeros(len(actions), bool)
-        return Step(np.zeros((len(actions), 1)), -np.ones(len(actions)), nothing, self._age >= 5)
+        return Step(np.zeros((len(actions), 1)), -np.ones(len(actions)), nothing, self._age >= 2)
 
     def restart(self, finished, seeds):
         self._age[finished] = 0

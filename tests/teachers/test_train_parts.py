@@ -1,6 +1,7 @@
 """The parts that learning is made of: memory, exploration, endless play, networks."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,13 +10,15 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from moet.envs.dynamics import DynamicsBatch  # noqa: E402
 from moet.teachers.network import NetworkTeacher  # noqa: E402
 from moet.teachers.train.explore import Decay, Explorer, Ladder  # noqa: E402
 from moet.teachers.train.networks import ScoreNetwork, as_tensor  # noqa: E402
+from moet.teachers.train.patience import cut_off_idle  # noqa: E402
 from moet.teachers.train.replay import Replay  # noqa: E402
 from moet.teachers.train.stream import Stream  # noqa: E402
 
-from .train_world import LENGTH, MAX_STEPS, corridor  # noqa: E402
+from .train_world import CORRIDOR, LENGTH, MAX_STEPS, corridor  # noqa: E402
 
 CAPACITY, SLOTS = 12, 3
 
@@ -122,14 +125,47 @@ def test_a_stream_goes_on_where_an_episode_ends():
 
 
 def test_patience_cuts_off_play_without_reward():
-    rng = np.random.default_rng(0)
-    stream = Stream(corridor(), slots=1, patience=4)
-    stream.begin(rng)
-    steps = [stream.step(np.array([0]), rng) for _ in range(10)]
-    assert not any(step.truncated[0] for step in steps), "each step has a reward of -1"
-    stream._batch.step = lambda actions: steps[0]._replace(rewards=np.zeros(1))
-    cut = [bool(stream.step(np.array([0]), rng).truncated[0]) for _ in range(8)]
-    assert cut == [False, False, False, True] * 2
+    """Episodes of different age are cut off on their own, and begin anew with all their time."""
+    rewards = iter(np.array([[0, 0], [0, 1], [0, 0], [0, 0], [0, 0], [1, 0], [0, 0]], dtype=float))
+    task = replace(corridor(), batch=lambda: _Paying(rewards))
+    batch = cut_off_idle(task, 3).batch()
+    batch.reset([0, 1])
+    cut = []
+    for _ in range(7):
+        step = batch.step(np.zeros(2, np.int64))
+        cut.append(step.truncated.tolist())
+        if step.truncated.any():
+            batch.restart(step.truncated, [2] * int(step.truncated.sum()))
+    assert cut == [
+        [False, False],
+        [False, False],
+        [True, False],
+        [False, False],
+        [False, True],
+        [False, False],
+        [False, False],
+    ]
+    assert cut_off_idle(task, None) is task
+
+
+def test_patience_follows_the_episodes_that_are_kept():
+    rewards = iter([np.array([1.0, 0.0]), np.array([0.0]), np.array([0.0])])
+    batch = cut_off_idle(replace(corridor(), batch=lambda: _Paying(rewards)), 3).batch()
+    batch.reset([0, 1])
+    batch.step(np.zeros(2, np.int64))
+    batch.keep(np.array([False, True]))
+    assert [batch.step(np.zeros(1, np.int64)).truncated.tolist() for _ in range(2)] == [[False], [True]]
+
+
+class _Paying(DynamicsBatch):
+    """A corridor with these rewards instead of its own."""
+
+    def __init__(self, rewards):
+        super().__init__(CORRIDOR, MAX_STEPS)
+        self._rewards = rewards
+
+    def step(self, actions):
+        return super().step(actions)._replace(rewards=next(self._rewards))
 
 
 @pytest.mark.parametrize("dueling", [True, False])

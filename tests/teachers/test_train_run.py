@@ -135,6 +135,19 @@ def test_selection_and_report_share_no_episode(monkeypatch):
     assert not seeds["training"] & (seeds["selection"] | seeds["report"])
 
 
+def test_consecutive_selection_seeds_are_still_for_selection():
+    recipe = replace(DQN_RECIPE, selection_episodes=6, selection_consecutive=True)
+    seeds = recipe.selection_seeds(4)
+    assert seeds == list(range(seeds[0], seeds[0] + 6))
+    assert seeds[0] == replace(recipe, selection_consecutive=False).selection_seeds(4)[0]
+
+
+def test_selection_of_pong_begins_in_every_phase():
+    """A step is four frames, so it matters how many frames are waited modulo four."""
+    for seed in range(60):
+        assert {(1 + start % 30) % 4 for start in RECIPES["pong"].selection_seeds(seed)} == {0, 1, 2, 3}
+
+
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
     short = replace(DQN_RECIPE, steps=1_000)
     train(short, 0, folder=tmp_path)

@@ -218,12 +218,14 @@ def pong_task(rich: bool = False, *, n_actions: int = 3, sticky: bool = False, n
 
 
 def game_digest(observations: Floats, actions: NDArray[np.int64]) -> str:
-    """What makes a game the game it is: SHA-256 of all that was seen and done since the ball was first in sight.
+    """What makes a game the game it is: SHA-256 of all that was seen and done in its second half.
 
-    The first ball is served in the same frame whatever happens before, so two episodes with different waiting times but
-    equal digests are one game, counted twice. Each row is what was seen when the action of that row was chosen. The
-    last steps before the time limit do not count, since those who waited longer played fewer of them.
+    A game without chance goes on in the same way once it has come to the same state. The first ball is served in the
+    same frame whatever happens before, so episodes that differ in how long they waited for it, and in where the paddle
+    was meanwhile, soon become one game. Each row is what was seen when the action of that row was chosen. The last
+    steps before the time limit do not count, since those who waited longer play more of them.
     """
     served = int(np.argmax(observations[:, 1] > 0))
-    rows = slice(served, served + MAX_STEPS - SERVE // FRAME_SKIP - 1)
+    n_played = min(len(observations) - served, MAX_STEPS - SERVE // FRAME_SKIP - 1)
+    rows = slice(served + n_played // 2, served + n_played)
     return hashlib.sha256(np.column_stack([observations[rows], actions[rows]]).astype("<f8").tobytes()).hexdigest()

@@ -14,12 +14,8 @@ CARTPOLE = ReinforceRecipe(
     stop=500.0,
     trials=(Trial("cartpole-500", 250, 500.0), Trial("cartpole", 250, 200.0)),
     hidden=(8,),
-    scale=(
-        4.0,
-        4.0,
-        1.0,
-        4.0,
-    ),  # small inputs keep tanh nearly linear: balancing needs no more, and is simple to imitate
+    # small inputs keep tanh nearly linear: balancing needs no more, and is simple to imitate
+    scale=(4.0, 4.0, 1.0, 4.0),
     learning_rate=0.03,
 )
 

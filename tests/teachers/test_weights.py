@@ -1,0 +1,35 @@
+"""The bundled teachers play as well as they are said to, on episodes that are not those of their report."""
+
+import pytest
+
+from moet import teachers
+from moet.distill.rollout import play
+from moet.envs.catalog import resolve, tasks
+
+TRIALS = {
+    "acrobot": (200, -70.0),
+    "cartpole": (50, 200.0),
+    "cartpole-500": (50, 500.0),
+    "gridworld": (50, -0.45),
+    "lunarlander": (40, 250.0),
+    "mountaincar": (200, -102.0),
+    "pendulum": (500, -150.0),
+    "pong": (4, 21.0),  # one episode for each way to begin
+    "pong-18": (4, 21.0),
+}
+"""Episodes and the mean reward to reach."""
+
+
+def test_every_task_has_a_teacher_and_a_trial():
+    assert set(tasks()) == set(TRIALS)
+    assert {name.partition("-")[0] for name in tasks()} == set(teachers.names())
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_bundled_teacher_reaches_its_target(name):
+    if name.startswith("pong"):
+        pytest.importorskip("ale_py")
+    if name == "lunarlander":
+        pytest.importorskip("Box2D")
+    episodes, target = TRIALS[name]
+    assert play(teachers.load(name).act, resolve(name), range(episodes)).returns.mean() >= target
