@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -87,10 +89,17 @@ def test_bad_input(teacher):
 
 def test_actions_that_do_the_same_agree():
     task = resolve("cartpole")
+    same = replace(task, action_groups=(0, 0))
     first, second = np.array([0, 1, 0]), np.array([0, 0, 1])
     assert agreement(task, first, second).tolist() == [True, False, False]
-    object.__setattr__(task, "action_groups", (0, 0))
-    assert agreement(task, first, second).all()
+    assert agreement(same, first, second).all()
+
+
+def test_games_that_repeat_are_counted_once():
+    task = replace(resolve("cartpole"), game_digest=lambda seen, done: str(len(done)))
+    found = evaluate(linear_mixture(), task, episodes=4)
+    assert found.distinct_games == 1  # all last 200 steps
+    assert evaluate(linear_mixture(), "cartpole", episodes=4).distinct_games is None
 
 
 def test_regret_is_what_the_choice_costs():

@@ -66,6 +66,7 @@ def evaluation_document(found: Evaluation) -> dict[str, Any]:
         "fidelity_teacher_play": found.fidelity_teacher_play,
         "teacher_reward": found.teacher_reward,
         "q_regret": found.q_regret,
+        "distinct_games": found.distinct_games,
         "size": None if found.size is None else found.size._asdict(),
         "microseconds": found.microseconds,
     }
@@ -82,6 +83,8 @@ def evaluation_report(found: Evaluation) -> dict[str, str]:
             report["fidelity"] += f" ({found.fidelity_raw:.4f} by action number)"
     if found.q_regret is not None:
         report["regret"] = f"{found.q_regret:.4g} per step, in the teacher's scores"
+    if found.distinct_games is not None:
+        report["games"] = f"{found.distinct_games} different ones among the episodes"
     report["episode length"] = f"{found.lengths.mean():.1f} steps"
     if found.size is not None:
         report["size"] = size_in_words(found.size)

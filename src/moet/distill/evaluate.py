@@ -47,6 +47,8 @@ class Evaluation:
         Mean sum of rewards of the teacher on the same seeds.
     q_regret : float or None
         Mean of max Q − Q[chosen] over the policy's own play, in the units of the teacher's scores.
+    distinct_games : int or None
+        How many of the episodes are different games, in a task with so little chance that they may be the same.
     size : Size or None
         How large the model is, if it is a mixture of trees.
     microseconds : float
@@ -62,6 +64,7 @@ class Evaluation:
     fidelity_teacher_play: float | None
     teacher_reward: float | None
     q_regret: float | None
+    distinct_games: int | None
     size: Size | None
     microseconds: float
 
@@ -114,6 +117,7 @@ def evaluate(
         fidelity_teacher_play=comparison.get("fidelity_teacher_play"),
         teacher_reward=comparison.get("teacher_reward"),
         q_regret=comparison.get("q_regret"),
+        distinct_games=_distinct_games(own, task),
         size=_size_of(player),
         microseconds=_microseconds(player, own.observations),
     )
@@ -165,6 +169,14 @@ def _compare(
     if teacher.has_scores:
         found["q_regret"] = regret(teacher.scores(own.observations), own.actions)
     return found
+
+
+def _distinct_games(episodes: Episodes, task: Task) -> int | None:
+    if task.game_digest is None:
+        return None
+    ends = np.cumsum(episodes.lengths)[:-1]
+    games = zip(np.split(episodes.observations, ends), np.split(episodes.actions, ends), strict=True)
+    return len({task.game_digest(seen, done) for seen, done in games})
 
 
 def _size_of(player: Policy | Teacher) -> Size | None:

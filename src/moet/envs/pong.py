@@ -212,6 +212,7 @@ def pong_task(rich: bool = False, *, n_actions: int = 3, sticky: bool = False, n
         episodes=NOOPS,
         features=teacher_features if rich else viper_features,
         action_groups=SAME_MOVE if n_actions == len(SIX_ACTIONS) else None,
+        game_digest=game_digest,
         depths=tuple(range(30)),
         experts=(2, 4, 8, 16, 32),
     )

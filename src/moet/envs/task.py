@@ -86,6 +86,9 @@ class Task:
         From observations to features; None if a student sees the observations themselves.
     action_groups : tuple of int or None
         For each action, the first action that does the same; None if all differ.
+    game_digest : callable or None
+        From the observations and actions of an episode to a text that is the same for episodes that are the same game;
+        for tasks with so little chance that this happens.
     depths, experts : tuple of int
         The grids that the paper searches; empty if it names none.
     env_id : str or None
@@ -103,6 +106,7 @@ class Task:
     episodes: int = 100
     features: FeatureFunction | None = None
     action_groups: tuple[int, ...] | None = None
+    game_digest: Callable[[Floats, NDArray[np.int64]], str] | None = None
     depths: tuple[int, ...] = ()
     experts: tuple[int, ...] = ()
     env_id: str | None = None
