@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from moet.model.file import load, save
     from moet.model.mixture import Mixture
     from moet.model.tree import Tree
+    from moet.verify.box import Box
 
 __version__ = "0.1.0"
 
-__all__ = ["Mixture", "MoETClassifier", "Tree", "__version__", "load", "save"]
+__all__ = ["Box", "Mixture", "MoETClassifier", "Tree", "__version__", "load", "save"]
 
 _HOME = {
+    "Box": "moet.verify.box",
     "MoETClassifier": "moet.model.classifier",
     "Mixture": "moet.model.mixture",
     "Tree": "moet.model.tree",

@@ -1,5 +1,6 @@
 import logging
 
+import gymnasium
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -201,3 +202,33 @@ def test_a_teacher_that_knows_one_action_only(student):
     teacher = Teacher.from_callable(lambda X: np.zeros(len(X), dtype=int))
     run = distill(teacher, "mountaincar", student, **QUICK)
     assert run.score.fidelity == 1.0
+
+
+class Screen(gymnasium.Env):
+    """Shows a random image; bright ones call for action 1."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (4, 4), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._image(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self._image(), 0.0, False, self.steps == 20, {}
+
+    def _image(self):
+        return self.np_random.integers(256, size=(4, 4)).astype(np.uint8)
+
+
+def test_a_student_of_features_of_an_image():
+    def brightness(images):
+        return images.reshape(len(images), -1).mean(axis=1, keepdims=True)
+
+    teacher = Teacher.from_callable(lambda images: (brightness(images)[:, 0] > 128).astype(int))
+    run = distill(teacher, Screen, DecisionTreeClassifier(max_depth=1), **QUICK, features=brightness)
+    assert run.score.fidelity > 0.95
+    assert run.policy.mixture.n_features == 1
+    assert run.policy.mixture.classes.tolist() == [0, 1]  # the environment has no names for its actions

@@ -90,7 +90,7 @@ class PredictorTeacher(Teacher):
 class _CheckedTeacher(Teacher):
     """A teacher whose every answer is checked."""
 
-    def __init__(self, teacher: Teacher, n_features: int, n_actions: int) -> None:
+    def __init__(self, teacher: Teacher, n_features: int | None, n_actions: int) -> None:
         self.n_features = n_features
         self.n_actions = n_actions
         self.has_scores = teacher.has_scores
@@ -120,12 +120,13 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
             f"a teacher is made with Teacher.from_sb3, from_arrays, from_callable or from_predictor, "
             f"or moet.teachers.load; got a {type(teacher).__name__}"
         )
-    n_features, n_actions = len(task.observation_names), len(task.action_names)
+    n_features = len(task.observation_names) or None  # an image has no names
+    n_actions = len(task.action_names)
     for noun, known, needed in (
         ("observations of {} numbers", teacher.n_features, n_features),
         ("{} actions", teacher.n_actions, n_actions),
     ):
-        if known is not None and known != needed:
+        if known is not None and needed is not None and known != needed:
             raise TeacherError(
                 f"the teacher is for {noun.format(known)}, {task.name} has {noun.format(needed)}; "
                 "take a teacher that was trained on this task"

@@ -16,13 +16,13 @@ from moet.teachers.teacher import Floats
 
 
 def as_observations(observations: ArrayLike, n_features: int | None = None) -> Floats:
-    """Copy observations, one per row, into float64; ``n_features`` is None if any number of them will do."""
+    """Copy observations, one per row, into float64; ``n_features`` is None if any number, or an image, will do."""
     try:
         # always a new array: compiled kernels then meet one kind, and a teacher may write into what it is given
         rows = np.array(observations, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise TeacherError(f"observations must be an array of numbers: {error}") from None
-    if rows.ndim != 2 or n_features not in (None, rows.shape[1]):
+    if rows.ndim < 2 or (n_features is not None and rows.shape[1:] != (n_features,)):
         size = "features" if n_features is None else n_features
         raise TeacherError(f"the teacher expects observations of shape (rows, {size}), got {rows.shape}")
     if where := _rows_that_are_not_finite(rows):
@@ -79,5 +79,5 @@ def _rows_that_are_not_finite(rows: Floats) -> str:
     finite = np.isfinite(rows)
     if finite.all():
         return ""
-    wrong = np.flatnonzero(~finite.all(axis=1))
+    wrong = np.flatnonzero(~finite.reshape(len(rows), -1).all(axis=1))
     return f"{len(wrong)} of {len(rows)} rows, the first is row {wrong[0]}: {rows[wrong[0]].tolist()}"
