@@ -1,6 +1,7 @@
 """Distilled students beside their teachers, plain VIPER trees and the published training of mixtures.
 
 python benchmarks/distill.py quality [TASK ...] [--published] [--quick] [--seeds 1] [--json rows.json]
+python benchmarks/distill.py gridworld [--json rows.json]
 python benchmarks/distill.py speed [--json rows.json]
 
 ``quality`` distils the configurations below and evaluates each on fresh episodes. The model of every line is chosen by
@@ -15,7 +16,9 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,9 +29,6 @@ from sklearn.tree import DecisionTreeClassifier
 from moet import MoETClassifier, teachers
 from moet.distill import Teacher, distill, evaluate
 from moet.envs.catalog import resolve
-
-EPISODES = {"cartpole": 250, "cartpole-500": 250, "pendulum": 1_000, "pong": 30}
-"""Fresh episodes per evaluation; 250 for the other tasks."""
 
 PUBLISHED_GATE = {
     "init": "random",
@@ -42,13 +42,32 @@ PUBLISHED_GATE = {
 }
 """The paper's training of a mixture, on our kernels."""
 
-GRID: dict[str, dict[str, list[Any]]] = {
-    "cartpole": {"moet": [(2, 0)], "tree": [2, 4, 6, 8, 10, 12, 15]},
-    "acrobot": {"moet": [(4, 6), (8, 5), (8, 8), (16, 6)], "tree": [4, 6, 8, 10, 12, 16, 20]},
-    "mountaincar": {"moet": [(4, 4), (8, 4), (8, 6), (16, 5)], "tree": [4, 6, 8, 10, 12, 16, 20]},
-    "lunarlander": {"moet": [(4, 8), (8, 8), (8, 12), (16, 8)], "tree": [6, 8, 10, 12, 15, 20, 30]},
-    "pendulum": {"moet": [(4, 6), (8, 5), (8, 8), (16, 6)], "tree": [4, 6, 8, 10, 12, 16, 20]},
-    "pong": {"moet": [(8, 8), (8, 12), (16, 10), (32, 8)], "tree": [8, 12, 16, 20, 25, 30, 35]},
+
+SELECTIONS = ("reward", "harmonic")
+"""How the student of a run is chosen: once for reward alone, once for reward and fidelity."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a task is tried with, and how long; the same for every student."""
+
+    mixtures: tuple[tuple[int, int], ...]
+    """Experts and depth."""
+    tree_depths: tuple[int, ...]
+    iterations: int = 20
+    rollouts: int = 40
+    selection_episodes: int = 100
+    report_episodes: int = 500
+
+
+PLANS = {
+    "cartpole": Plan(((2, 0),), (4, 8, 15), iterations=40, rollouts=10, selection_episodes=50),
+    "acrobot": Plan(((32, 0), (48, 0)), (8, 12, 16)),
+    "mountaincar": Plan(((8, 4),), (6, 10, 15)),
+    "lunarlander": Plan(((16, 0), (16, 10)), (10, 15, 20), selection_episodes=40, report_episodes=250),
+    "pendulum": Plan(((16, 6),), (8, 12, 16), report_episodes=1_000),
+    # greedy play has four games to offer, so more episodes would tell nothing new
+    "pong": Plan(((16, 8),), (12, 20), iterations=10, rollouts=4, selection_episodes=4, report_episodes=30),
 }
 
 
@@ -68,86 +87,110 @@ def student_of(family: str, n_experts: int, depth: int) -> Any:
     return MoETClassifier(n_experts, depth, prediction=prediction, random_state=0, **options)
 
 
-def quality(
-    task: str,
-    published: bool,
-    family: str,
-    n_experts: int,
-    depth: int,
-    importance: str,
-    rollouts: int,
-    iterations: int,
-    seed: int,
-) -> Row:
-    """Distil one configuration, and evaluate it on fresh episodes."""
-    begin = time.process_time()
+def quality(task: str, published: bool, family: str, n_experts: int, depth: int, iterations: int, seed: int) -> Row:
+    """Distil one configuration, choose a student in two ways, and evaluate both on fresh episodes."""
+    plan = PLANS[task]
     teacher = chosen_teacher(task, published)
-    run = distill(
-        teacher,
-        task,
-        student_of(family, n_experts, depth),
-        iterations=iterations,
-        rollouts_per_iteration=rollouts,
-        importance=importance,
-        seed=seed,
-    )
-    seconds = time.process_time() - begin
-    found = evaluate(run.policy, task, episodes=EPISODES.get(task, 250), seed=seed, teacher=teacher)
-    return {
-        "selection_reward": run.score.reward,
-        "selection_fidelity": run.score.fidelity,
-        "reward": found.reward,
-        "interval": list(found.reward_interval),
-        "fidelity": found.fidelity,
-        "fidelity_teacher_play": found.fidelity_teacher_play,
-        "teacher_reward": found.teacher_reward,
-        "leaves": found.size.leaves,
-        "depth_reached": found.size.depth,
-        "cpu_seconds": seconds,
-    }
+    row: Row = {}
+    begin = time.process_time()
+    with TemporaryDirectory() as folder:  # the second choice is made among the students of the first
+        for selection in SELECTIONS:
+            run = distill(
+                teacher,
+                task,
+                student_of(family, n_experts, depth),
+                iterations=iterations,
+                rollouts_per_iteration=plan.rollouts,
+                importance="uniform",
+                selection=selection,
+                selection_episodes=plan.selection_episodes,
+                seed=seed,
+                checkpoint=folder,
+            )
+            row.setdefault("cpu_seconds", time.process_time() - begin)
+            found = evaluate(run.policy, task, episodes=plan.report_episodes, seed=seed, teacher=teacher)
+            row[selection] = {
+                "selection_reward": run.score.reward,
+                "selection_fidelity": run.score.fidelity,
+                "reward": found.reward,
+                "interval": list(found.reward_interval),
+                "fidelity": found.fidelity,
+                "fidelity_teacher_play": found.fidelity_teacher_play,
+                "teacher_reward": found.teacher_reward,
+                "leaves": found.size.leaves,
+            }
+    return row
 
 
 def configurations(task: str, families: Sequence[str]) -> list[tuple[str, int, int]]:
     """Family, experts and depth of all students that a task is tried with."""
-    grid = GRID[task]
-    return [
-        (family, *size)
-        for family in families
-        for size in ([(1, depth) for depth in grid["tree"]] if family == "tree" else grid["moet"])
-    ]
+    trees = [(1, depth) for depth in PLANS[task].tree_depths]
+    return [(family, *size) for family in families for size in (trees if family == "tree" else PLANS[task].mixtures)]
 
 
 def show_quality(task: str, rows: list[Row]) -> None:
-    """Print, per family, the student chosen by reward and the one chosen by fidelity (both on selection episodes)."""
+    """Print, per family and way of choosing, the configuration that did best on the episodes for selection."""
     lines = []
     for family in dict.fromkeys(row["family"] for row in rows):
-        own = [row for row in rows if row["family"] == family]
-        chosen = {
-            "reward": max(own, key=lambda row: (row["selection_reward"], row["selection_fidelity"])),
-            "fidelity": max(own, key=lambda row: row["selection_fidelity"]),
-        }
-        for by, row in chosen.items():
-            low, high = row["interval"]
-            size = f"E{row['n_experts']}-D{row['depth']}"
-            fidelities = (f"{row[name]:.4f}" for name in ("fidelity", "fidelity_teacher_play"))
-            reward = (f"{row['reward']:.2f}", f"{low:.1f} … {high:.1f}")
-            seconds = f"{row['cpu_seconds']:.0f}"
-            lines.append([family, by, size, row["leaves"], *reward, *fidelities, row["importance"], seconds])
+        for selection, figure in zip(SELECTIONS, ("selection_reward", "selection_fidelity"), strict=True):
+            best = max((row for row in rows if row["family"] == family), key=lambda row: row[selection][figure])
+            found = best[selection]
+            low, high = found["interval"]
+            fidelities = (f"{found[name]:.4f}" for name in ("fidelity", "fidelity_teacher_play"))
+            size = f"E{best['n_experts']}-D{best['depth']}"
+            reward = (f"{found['reward']:.2f}", f"{low:.1f} … {high:.1f}")
+            seconds = f"{best['cpu_seconds']:.0f}"
+            lines.append([family, selection, size, found["leaves"], *reward, *fidelities, seconds])
     show(
-        f"{task}: teacher {rows[0]['teacher_reward']:.2f}",
-        [
-            "student",
-            "chosen by",
-            "size",
-            "leaves",
-            "reward",
-            "95 %",
-            "fidelity",
-            "in teacher's play",
-            "importance",
-            "s",
-        ],
+        f"{task}: teacher {rows[0]['reward']['teacher_reward']:.2f}",
+        ["student", "chosen by", "size", "leaves", "reward", "95 %", "fidelity", "teacher's play", "s"],
         lines,
+    )
+
+
+def gridworld(n: int, seed: int) -> Row:
+    """Distil the optimal rule of an n×n grid into two leaves behind a gate, and into one tree that may grow."""
+    task = f"gridworld-{n}"
+    teacher = teachers.load(task)
+    row: Row = {}
+    for name, student in (
+        ("mixture", MoETClassifier(2, 0, prediction="hard", random_state=0)),
+        ("tree", DecisionTreeClassifier(random_state=0)),
+    ):
+        run = distill(teacher, task, student, selection="harmonic", seed=seed)
+        found = evaluate(run.policy, task, episodes=500, seed=seed, teacher=teacher)
+        cells = np.stack(np.meshgrid(np.arange(n), np.arange(n)), axis=-1).reshape(-1, 2).astype(np.float64)
+        cells = cells[cells.sum(axis=1) != n - 1]
+        row[name] = {
+            "optimal": bool((run.policy.act(cells) == teacher.act(cells)).all()),
+            "reward": found.reward,
+            "teacher_reward": found.teacher_reward,
+            "depth": found.size.depth,
+            "nodes": found.size.nodes,
+        }
+    return row
+
+
+def show_gridworld(rows: list[Row]) -> None:
+    """Print the paper's Table 1; the gate counts as the one inner node of the mixture."""
+    show(
+        "Gridworld: right in every cell, reward (teacher's), depth and nodes",
+        ["N", "MoET right", "reward", "depth", "nodes", "tree right", "reward", "depth", "nodes"],
+        [
+            [row["n"]]
+            + [
+                cell
+                for name, gate in (("mixture", 1), ("tree", 0))
+                for found in [row[name]]
+                for cell in (
+                    "yes" if found["optimal"] else "no",
+                    f"{found['reward']:.3f} ({found['teacher_reward']:.3f})",
+                    found["depth"] + gate,
+                    found["nodes"] + gate,
+                )
+            ]
+            for row in rows
+        ],
     )
 
 
@@ -212,19 +255,22 @@ def speed(task: str, n_experts: int, depth: int, reference_iterations: int) -> R
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["quality", "speed"])
+    parser.add_argument("what", choices=["quality", "gridworld", "speed"])
     parser.add_argument("tasks", nargs="*", default=[])
     parser.add_argument("--published", action="store_true", help="teachers from the folder MOET_TEACHERS")
     parser.add_argument("--quick", action="store_true", help="few iterations, to see that it works")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--rollouts", type=int, default=10)
-    parser.add_argument("--importance", nargs="+", default=["q_gap", "uniform"])
-    parser.add_argument("--families", nargs="+", default=["tree", "published hard", "hard", "soft"])
+    parser.add_argument("--families", nargs="+", default=["tree", "published soft", "hard", "soft"])
     parser.add_argument("--json", type=Path, help="keep the rows in this file; rows found there are not measured again")
     options = parser.parse_args()
     single_threaded()
     results = Results(options.json)
     console.print(machine())
+    if options.what == "gridworld":
+        show_gridworld(
+            [results.measure(gridworld, n=n, seed=seed) for n in range(5, 11) for seed in range(options.seeds)]
+        )
+        return
     if options.what == "speed":
         cells = [("cartpole", 2, 0, 10), ("acrobot", 8, 8, 10)]
         rows = [
@@ -244,7 +290,7 @@ def main() -> None:
             ],
         )
         return
-    for task in options.tasks or list(GRID):
+    for task in options.tasks or list(PLANS):
         rows = [
             results.measure(
                 quality,
@@ -253,13 +299,10 @@ def main() -> None:
                 family=family,
                 n_experts=n_experts,
                 depth=depth,
-                importance=importance,
-                rollouts=options.rollouts,
-                iterations=3 if options.quick else 40,
+                iterations=3 if options.quick else PLANS[task].iterations,
                 seed=seed,
             )
             for family, n_experts, depth in configurations(task, options.families)
-            for importance in options.importance
             for seed in range(options.seeds)
         ]
         show_quality(task, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,6 +89,7 @@ def _print_steps(task: Task, features: NDArray[np.float64], experts: Any, action
 def _film(task: Task, seed: int, actions: Any, path: Path) -> None:
     from PIL import Image
 
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures are wanted, not a window
     env = task.make(render_mode="rgb_array")
     try:
         env.reset(seed=seed)
