@@ -31,5 +31,9 @@ def test_harmonic_mean_wants_both():
 
 
 @pytest.mark.parametrize("selection", ["reward", "reward_then_fidelity", "fidelity_then_size", "harmonic"])
-def test_the_earliest_of_equals_comes_first(selection):
-    assert ranking([score(-5, 0.0)] * 4, selection) == [0, 1, 2, 3]
+def test_the_latest_of_equals_comes_first(selection):
+    assert ranking([score(-5, 0.0)] * 4, selection) == [3, 2, 1, 0]
+
+
+def test_fidelity_decides_the_harmonic_mean_of_equal_rewards():
+    assert ranking([score(7, 0.5), score(7, 0.9), score(7, 0.7)], "harmonic") == [1, 2, 0]

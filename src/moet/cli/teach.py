@@ -18,7 +18,7 @@ def teach(
     task: Annotated[str, typer.Argument(help="What to learn, such as cartpole.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write (default: TASK.npz).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps to play at most (default: by task).")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop at the first evaluation after so many steps.")] = None,
     checkpoint_dir: Annotated[
         Path | None, typer.Option(help="Folder to save progress in; the same command goes on from there.")
     ] = None,

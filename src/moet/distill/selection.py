@@ -38,7 +38,7 @@ class Score:
 
 
 def ranking(scores: Sequence[Score], selection: Selection) -> list[int]:
-    """Indices of ``scores``, the best first; the earlier one among equals."""
+    """Indices of ``scores``, the best first; the later one among equals, since it has seen more."""
     reward = np.array([score.reward for score in scores])
     fidelity = np.array([score.fidelity for score in scores])
     leaves = np.array([np.inf if score.leaves is None else score.leaves for score in scores])
@@ -53,7 +53,8 @@ def ranking(scores: Sequence[Score], selection: Selection) -> list[int]:
             close = fidelity >= fidelity.max() - scores[int(fidelity.argmax())].fidelity_error
             keys = (~close, np.where(close, leaves, -fidelity), -fidelity)
         case "harmonic":
-            rescaled = (reward - reward.min()) / max(np.ptp(reward), np.finfo(float).tiny)
+            spread = np.ptp(reward)
+            rescaled = (reward - reward.min()) / spread if spread > 0 else np.ones(len(reward))
             mean = 2 * rescaled * fidelity / np.maximum(rescaled + fidelity, np.finfo(float).tiny)
             keys = (-mean, -fidelity)
-    return [int(k) for k in np.lexsort(keys[::-1])]
+    return [int(k) for k in np.lexsort((-np.arange(len(scores)), *keys[::-1]))]

@@ -231,7 +231,7 @@ class _Run:
 
     def finish(self) -> Distillation:
         """Let the best students meet again, and keep one."""
-        order = ranking([iteration.score for iteration in self.history], self.settings.selection)[:FINALISTS]
+        order = sorted(ranking([iteration.score for iteration in self.history], self.settings.selection)[:FINALISTS])
         finals = [
             self._judge(self.model(k), Purpose.FINAL_SELECTION, FINAL_EPISODES * self.settings.selection_episodes)
             for k in order

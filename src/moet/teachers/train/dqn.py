@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from moet.envs.task import Task
-from moet.teachers.network import Network
+from moet.teachers.network import Activation, Network
 from moet.teachers.train.explore import Explorer, Schedule
 from moet.teachers.train.learner import Recipe
 from moet.teachers.train.networks import ScoreNetwork, as_tensor
@@ -26,6 +26,8 @@ class DQNRecipe(Recipe):
 
     Attributes
     ----------
+    activation : {"relu", "elu", "tanh"}
+        Of the hidden layers.
     exploration : Schedule
         How often random actions begin.
     hold : int
@@ -65,6 +67,7 @@ class DQNRecipe(Recipe):
         How a weight file names the features of the task, which the network sees; None if it sees observations.
     """
 
+    activation: Activation = "relu"
     exploration: Schedule
     hold: int = 1
     slots: int = 16
@@ -103,7 +106,7 @@ class DQN:
         self._stream = Stream(cut_off_idle(task, recipe.patience), recipe.slots)
         self._replay = Replay(recipe.memory // recipe.slots, recipe.slots, len(recipe.scale))
         self._online = ScoreNetwork(
-            recipe.scale, recipe.hidden, self._n_actions, activation="relu", dueling=True, rng=self._rng
+            recipe.scale, recipe.hidden, self._n_actions, activation=recipe.activation, dueling=True, rng=self._rng
         )
         self._target = copy.deepcopy(self._online)
         self._average = copy.deepcopy(self._online)

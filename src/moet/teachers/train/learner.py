@@ -70,7 +70,7 @@ class Recipe(ABC):
     task : str
         What to learn, a name in the catalogue.
     steps : int
-        Steps to play at most.
+        The run ends with the first leg that reaches this many steps.
     stop : float
         End the run as soon as the mean reward over the selection episodes reaches this.
     selection_episodes : int

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from moet.teachers.network import Layer, Network
+from moet.teachers.network import Activation, Layer, Network
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "elu": nn.functional.elu,
+    "tanh": torch.tanh,
+}
 
 
 class ScoreNetwork:
@@ -27,7 +32,7 @@ class ScoreNetwork:
         Widths of the hidden layers.
     n_actions : int
         How many scores it gives.
-    activation : {"relu", "tanh"}
+    activation : {"relu", "elu", "tanh"}
         What follows each hidden layer.
     dueling : bool
         Give Q values, as a value of the state plus an advantage of each action whose mean is zero; else logits.
@@ -46,7 +51,7 @@ class ScoreNetwork:
         hidden: Sequence[int],
         n_actions: int,
         *,
-        activation: Literal["relu", "tanh"],
+        activation: Activation,
         dueling: bool,
         rng: np.random.Generator,
     ) -> None:
@@ -63,7 +68,7 @@ class ScoreNetwork:
 
     def __call__(self, observations: Tensor) -> Tensor:
         """Score of each action, one row per observation."""
-        squash = torch.relu if self.activation == "relu" else torch.tanh
+        squash = ACTIVATIONS[self.activation]
         *hidden, output = self._layers()
         x = observations / self.scale
         for kernel, bias in hidden:

@@ -39,9 +39,9 @@ ACROBOT = DQNRecipe(
     stop=-65.0,
     trials=(Trial("acrobot", 250, -70.0),),
     hidden=(50, 50, 50),
-    scale=(1.0, 1.0, 1.0, 1.0, 4.0, 6.0),
+    scale=(1.0,) * 6,
     exploration=Decay(share=0.2, end=0.02),
-    n_steps=(5,),
+    average=0.002,
 )
 
 PENDULUM = DQNRecipe(

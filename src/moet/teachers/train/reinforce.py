@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moet.distill.rollout import Episodes, play
 from moet.envs.task import Floats, Task
-from moet.teachers.network import Network
+from moet.teachers.network import Activation, Network
 from moet.teachers.train.learner import Recipe
 from moet.teachers.train.networks import ScoreNetwork, as_tensor
 from moet.teachers.train.stream import training_seeds
@@ -23,7 +23,7 @@ class ReinforceRecipe(Recipe):
 
     Attributes
     ----------
-    activation : {"relu", "tanh"}
+    activation : {"relu", "elu", "tanh"}
         Of the hidden layers.
     learning_rate : float
         Of Adam.
@@ -35,7 +35,7 @@ class ReinforceRecipe(Recipe):
         Updates between two evaluations.
     """
 
-    activation: Literal["relu", "tanh"] = "tanh"
+    activation: Activation = "tanh"
     learning_rate: float = 0.02
     discount: float = 0.99
     episodes: int = 50
