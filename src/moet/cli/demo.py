@@ -1,4 +1,4 @@
-"""``moet demo``: an agent distilled into one line, and a picture of both."""
+"""``moet demo``: an agent distilled into one line, measured, drawn and proved safe."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 TASK = "cartpole"
 LONG_TASK = "cartpole-500"
+STEPS_TO_PROVE = 200
+SECONDS_TO_PROVE = 60.0
 
 
 def demo(
@@ -24,9 +26,10 @@ def demo(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Distil the bundled CartPole agent into two experts of depth 0: a program of one line."""
+    """Distil the bundled CartPole agent into two experts of depth 0, a program of one line, and prove it safe."""
     output.mkdir(parents=True, exist_ok=True)
-    from moet import MoETClassifier, save
+    from moet import MoETClassifier, save, verify
+    from moet.cli.verdicts import name_of, save_certificate
     from moet.distill import distill, evaluate
     from moet.explain import rules
     from moet.teachers import load
@@ -35,18 +38,23 @@ def demo(
     say("distilling the CartPole agent, a network with one hidden layer of 8, into 2 experts of depth 0")
     student = MoETClassifier(n_experts=2, max_depth=0, prediction="hard")
     policy = distill(teacher, TASK, student, seed=seed, verbose=1).policy
-    model, picture = output / "cartpole.moet.json", output / "regions.png"
+    model, picture, proof = (output / name for name in ("cartpole.moet.json", "regions.png", "cartpole.proof"))
     save(policy, model)
     _draw(teacher, policy, picture)
 
     say("evaluating on fresh episodes")
     short = evaluate(policy, TASK, seed=seed, teacher=teacher)
     long = evaluate(policy, LONG_TASK, seed=seed)
+    say(f"proving that the pole stays up for {STEPS_TO_PROVE} steps, on the equations of CartPole, from every start")
+    verdict = verify.safe(policy, verify.systems.cartpole(), STEPS_TO_PROVE, timeout=SECONDS_TO_PROVE)
+    certificate = save_certificate(verdict, proof)
     if as_json:
         print_json(
             {
                 "model": str(model),
                 "picture": str(picture),
+                "safe": name_of(verdict),
+                "certificate": certificate,
                 "rules": rules(policy),
                 "evaluation": evaluation_document(short),
                 "reward_500_steps": long.reward,
@@ -56,7 +64,13 @@ def demo(
     typer.echo(rules(policy) + "\n")
     print_report(
         evaluation_report(short)
-        | {"reward in 500 steps": f"{long.reward:.2f}", "saved to": str(model), "picture": str(picture)}
+        | {
+            "reward in 500 steps": f"{long.reward:.2f}",
+            f"safe for {STEPS_TO_PROVE} steps": name_of(verdict),
+            "saved to": str(model),
+            "picture": str(picture),
+        }
+        | ({} if certificate is None else {"certificate": certificate})
     )
 
 
