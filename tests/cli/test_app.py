@@ -25,6 +25,8 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_commands():
     assert COMMANDS == [
+        "closest",
+        "compare",
         "demo",
         "distill",
         "evaluate",

@@ -1,0 +1,64 @@
+"""Proofs about a model: questions in, verdicts with certificates or counterexamples out.
+
+The names are loaded on first use, so that importing this package stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from moet.verify.check import check  # not lazily: once loaded, the module of this name would hide the function
+
+if TYPE_CHECKING:
+    from moet.verify import systems
+    from moet.verify.box import Box
+    from moet.verify.certificate import Certificate
+    from moet.verify.contrast import differences
+    from moet.verify.loop import reaches, safe
+    from moet.verify.nearest import closest, robustness_radius
+    from moet.verify.queries import always, equivalent
+    from moet.verify.result import Closest, Differences, Proved, Refuted, Trace, Unknown, Verdict
+
+__all__ = [
+    "Box",
+    "Certificate",
+    "Closest",
+    "Differences",
+    "Proved",
+    "Refuted",
+    "Trace",
+    "Unknown",
+    "Verdict",
+    "always",
+    "check",
+    "closest",
+    "differences",
+    "equivalent",
+    "reaches",
+    "robustness_radius",
+    "safe",
+    "systems",
+]
+
+_HOME = {
+    **dict.fromkeys(["always", "equivalent"], "queries"),
+    **dict.fromkeys(["closest", "robustness_radius"], "nearest"),
+    "differences": "contrast",
+    **dict.fromkeys(["Closest", "Differences", "Proved", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
+    **dict.fromkeys(["reaches", "safe"], "loop"),
+    "Box": "box",
+    "Certificate": "certificate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "systems":
+        return import_module("moet.verify.systems")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

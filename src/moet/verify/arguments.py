@@ -1,0 +1,113 @@
+"""What questions take: labels, pairs of models and domains, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.model.file import as_mixture
+from moet.model.mixture import Mixture
+from moet.verify.box import Bounds, Box
+
+Floats = NDArray[np.float64]
+
+TIMEOUT = 60.0
+"""Default time limit of a question in seconds."""
+
+_LARGEST = 1e150
+_MOST_OPEN = 12
+
+
+def known_labels(labels: Iterable[Any], mixtures: Sequence[Mixture]) -> list[Any]:
+    """Return the labels as the models have them; one that no model has is an error."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"expected a list of labels, got {labels!r}: write [{labels!r}]")
+    known = [label for mixture in mixtures for label in mixture.classes.tolist()]
+    found = []
+    for label in labels:
+        if label not in known:
+            raise InputError(f"there is no class {label!r}; the models have {listed(dict.fromkeys(known))}")
+        found.append(known[known.index(label)])
+    return found
+
+
+def comparable(a: Any, b: Any) -> tuple[Mixture, Mixture]:
+    """Return the mixtures of two models if they are about the same features and have classes in common."""
+    first, second = as_mixture(a), as_mixture(b)
+    if first.n_features != second.n_features:
+        raise InputError(f"the models have {first.n_features} and {second.n_features} features")
+    unnamed = tuple(f"x{k}" for k in range(first.n_features))
+    if first.feature_names != second.feature_names and unnamed not in (first.feature_names, second.feature_names):
+        raise InputError(
+            f"the models have different features: {listed(first.feature_names)} and {listed(second.feature_names)}"
+        )
+    if not set(first.classes.tolist()) & set(second.classes.tolist()):
+        raise InputError(f"no class in common: {listed(first.classes)} and {listed(second.classes)}")
+    return first, second
+
+
+def common_groups(pair: Sequence[Mixture], wanted: list[Any] | None) -> list[NDArray[np.int64]]:
+    """Number the labels of two models alike; labels that are not wanted are all the same."""
+    number: dict[Any, int] = {}
+    for mixture in pair:
+        for label in mixture.classes.tolist():
+            number.setdefault(label, len(number) + 1 if wanted is None or label in wanted else 0)
+    return [np.array([number[label] for label in mixture.classes.tolist()]) for mixture in pair]
+
+
+def domain_bounds(domain: Box | None, mixture: Mixture) -> Bounds:
+    """Sides of a domain that is to be searched."""
+    if domain is not None and not isinstance(domain, Box):
+        raise InputError(f"domain must be a Box, got {type(domain).__name__}")
+    lo, hi = (domain or Box()).bounds(mixture.feature_names)
+    for side in (*lo, *hi):
+        if _LARGEST < abs(side) < math.inf:
+            raise InputError(f"a side of the domain is {side:g}; leave it open instead")
+    return lo, hi
+
+
+def state(x: ArrayLike, mixture: Mixture) -> Floats:
+    """One input of a model as an array, checked."""
+    try:
+        array = np.array(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"an input must be an array of numbers: {error}") from None
+    if array.shape != (mixture.n_features,):
+        raise InputError(f"an input of this model has {mixture.n_features} numbers, got shape {array.shape}")
+    if not np.all(np.abs(array) <= _LARGEST):
+        raise InputError(f"an input must be finite, and not beyond {_LARGEST:g}, got {array.tolist()}")
+    return array
+
+
+def parts_of_one_sign(mixture: Mixture, lo: Floats, hi: Floats) -> Iterator[Bounds]:
+    """Cut a box at zero along open features that the gate uses.
+
+    In each part the absolute value of such a feature is linear, and so is the bound of the gate's rounding error.
+    """
+    is_open = np.isinf(lo) | np.isinf(hi)
+    used = np.any(mixture.gate_weights, axis=0) if mixture.n_experts > 1 else np.zeros(len(lo), dtype=bool)
+    cut = np.flatnonzero(is_open & used & (lo < 0) & (hi > 0))
+    if len(cut) > _MOST_OPEN:
+        names = [mixture.feature_names[k] for k in cut]
+        raise InputError(f"more than {_MOST_OPEN} features of the gate are open on both sides: bound some of {names}")
+    for positive in product([False, True], repeat=len(cut)):
+        part_lo, part_hi = lo.copy(), hi.copy()
+        for k, above_zero in zip(cut, positive, strict=True):
+            (part_lo if above_zero else part_hi)[k] = 0.0
+        yield part_lo, part_hi
+
+
+def json_sides(sides: Floats) -> list[float | None]:
+    """Sides as JSON, open ones as null."""
+    return [None if math.isinf(side) else side for side in sides.tolist()]
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Return values as text."""
+    return ", ".join(map(str, values))

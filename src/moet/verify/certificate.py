@@ -1,0 +1,262 @@
+"""The container of a proof: what is claimed, and the records an independent checker needs to confirm it.
+
+Standard library only, for the checker reads certificates with it. A certificate file is
+
+- a line ``moet-certificate 1`` and a line of JSON: the kind of proof and its claim,
+- blocks of records: four little-endian 32-bit counts (codes, references, numbers, bytes that follow), then that many
+  bytes: zlib-compressed codes (one byte each), references (32-bit integers) and numbers (float64),
+- a block of zeros, and the SHA-256 of everything before it.
+
+What the records mean is a matter of the kind; usually a code says what comes next and how many multipliers it has, and
+a multiplier is a reference (to a constraint) and a number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import struct
+import sys
+import tempfile
+import weakref
+import zlib
+from array import array
+from collections.abc import Iterator
+from typing import IO, Any
+
+from moet.errors import CertificateError
+from moet.files import written_whole
+
+MAGIC = b"moet-certificate 1\n"
+IN_MEMORY = 32 * 2**20
+"""Bytes of records that are kept in memory; longer proofs wait in a temporary file."""
+
+_COUNTS = struct.Struct("<IIII")
+_SIZES = (1, 4, 8)
+_LARGEST_BLOCK = 2**28
+_LONGEST_HEADER = 2**28
+
+
+class Certificate:
+    """A claim and the records that prove it.
+
+    Parameters
+    ----------
+    kind : str
+        Which proof system the records belong to, such as ``"safe"``.
+    claim : dict
+        What is claimed, about which model and system: plain JSON.
+
+    Examples
+    --------
+    >>> certificate = Certificate("always", {"answers": [1]})
+    >>> certificate.add(codes=bytes([3, 0]), refs=array("i", [7]), numbers=array("d", [0.5]))
+    >>> records = certificate.records()
+    >>> records.code(), records.multipliers(1), records.code(), records.finish()
+    (3, [(7, 0.5)], 0, None)
+    """
+
+    def __init__(self, kind: str, claim: dict[str, Any]) -> None:
+        self.kind = kind
+        self.claim = claim
+        self._blocks: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+        weakref.finalize(self, self._blocks.close)
+
+    def add(self, codes: Any, refs: Any = b"", numbers: Any = b"") -> None:
+        """Append records, as buffers of this machine: codes of 8, references of 32 and numbers of 64 bits."""
+        parts = [memoryview(part).cast("B") for part in (codes, refs, numbers)]
+        if not any(parts):
+            return
+        content = b"".join(_little_endian(part, size) for part, size in zip(parts, _SIZES, strict=True))
+        packed = zlib.compress(content, 1)
+        counts = [len(part) // size for part, size in zip(parts, _SIZES, strict=True)]
+        self._blocks.seek(0, os.SEEK_END)
+        self._blocks.write(_COUNTS.pack(*counts, len(packed)))
+        self._blocks.write(packed)
+
+    def records(self) -> Records:
+        """Read the records from the beginning."""
+        return Records(self._read_blocks())
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the records, as they are stored."""
+        return self._blocks.seek(0, os.SEEK_END)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a file, all of it or nothing."""
+        try:
+            with written_whole(path) as unfinished, open(unfinished, "xb") as file:
+                digest = hashlib.sha256()
+                for part in self._parts():
+                    digest.update(part)
+                    file.write(part)
+                file.write(digest.digest())
+        except (OSError, ValueError) as error:
+            raise CertificateError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate file; damaged and foreign files are refused."""
+        try:
+            with open(path, "rb") as file:
+                return cls._read(file)
+        except OSError as error:
+            raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+        except CertificateError as error:
+            raise CertificateError(f"{path}: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.kind!r}, {self.n_bytes} bytes)"
+
+    def _parts(self) -> Iterator[bytes]:
+        header = json.dumps({"kind": self.kind, "claim": self.claim}, allow_nan=False)
+        yield MAGIC + header.encode("ascii") + b"\n"
+        self._blocks.seek(0)
+        while part := self._blocks.read(2**20):
+            yield part
+        yield _COUNTS.pack(0, 0, 0, 0)
+
+    @classmethod
+    def _read(cls, file: IO[bytes]) -> Certificate:
+        digest = hashlib.sha256()
+
+        def take(size: int) -> bytes:
+            part = file.read(size)
+            if len(part) != size:
+                raise CertificateError("the file is cut short")
+            digest.update(part)
+            return part
+
+        if file.read(len(MAGIC)) != MAGIC:
+            raise CertificateError("not a certificate that this version reads")
+        digest.update(MAGIC)
+        line = file.readline(_LONGEST_HEADER)
+        digest.update(line)
+        certificate = cls(*_parse_header(line))
+        while any(counts := take(_COUNTS.size)):
+            length = _COUNTS.unpack(counts)[3]
+            if not 0 < length <= _LARGEST_BLOCK:
+                raise CertificateError(f"a block claims {length} bytes")
+            certificate._blocks.write(counts + take(length))
+        if file.read() != digest.digest():
+            raise CertificateError("the file is damaged: its checksum does not match")
+        return certificate
+
+    def _read_blocks(self) -> Iterator[tuple[bytes, array[int], array[float]]]:
+        position = 0
+        while True:
+            self._blocks.seek(position)
+            counts = self._blocks.read(_COUNTS.size)
+            if not counts:
+                return
+            *lengths, length = _COUNTS.unpack(counts)
+            sizes = [count * size for count, size in zip(lengths, _SIZES, strict=True)]
+            if sum(sizes) > _LARGEST_BLOCK:
+                raise CertificateError(f"a block claims {sum(sizes)} bytes")
+            content = _unpack(self._blocks.read(length), sum(sizes))
+            position += _COUNTS.size + length
+            codes = content[: sizes[0]]
+            refs = _native_array("i", content[sizes[0] : sizes[0] + sizes[1]])
+            yield codes, refs, _native_array("d", content[sizes[0] + sizes[1] :])
+
+
+class Records:
+    """Records in the order in which they were added. Reading past the end is an error, not silence."""
+
+    def __init__(self, blocks: Iterator[tuple[bytes, array[int], array[float]]]) -> None:
+        self._blocks = blocks
+        self._codes: Iterator[int] = iter(())
+        self._refs: Iterator[int] = iter(())
+        self._numbers: Iterator[float] = iter(())
+
+    def code(self) -> int:
+        """Next code."""
+        for code in self._codes:
+            return code
+        self._next_block()
+        return self.code()
+
+    def refs(self, count: int) -> list[int]:
+        """Next references."""
+        return [self._ref() for _ in range(count)]
+
+    def numbers(self, count: int) -> list[float]:
+        """Next numbers, all of them finite."""
+        return [self._number() for _ in range(count)]
+
+    def multipliers(self, count: int) -> list[tuple[int, float]]:
+        """Next references with their numbers, none of them negative."""
+        pairs = []
+        for _ in range(count):
+            ref, number = self._ref(), self._number()
+            if number < 0.0:
+                raise CertificateError(f"a multiplier is negative: {number}")
+            pairs.append((ref, number))
+        return pairs
+
+    def finish(self) -> None:
+        """Complain if anything is left."""
+        if any(True for part in (self._codes, self._refs, self._numbers) for _ in part) or any(self._blocks):
+            raise CertificateError("the certificate goes on after the end of the proof")
+
+    def _ref(self) -> int:
+        for ref in self._refs:
+            return ref
+        raise CertificateError("a reference is missing")
+
+    def _number(self) -> float:
+        for number in self._numbers:
+            if not math.isfinite(number):
+                raise CertificateError(f"a number is {number}")
+            return number
+        raise CertificateError("a number is missing")
+
+    def _next_block(self) -> None:
+        if any(True for part in (self._refs, self._numbers) for _ in part):
+            raise CertificateError("a block has more references or numbers than its codes call for")
+        try:
+            codes, refs, numbers = next(self._blocks)
+        except StopIteration:
+            raise CertificateError("the certificate ends before the proof does") from None
+        self._codes, self._refs, self._numbers = iter(codes), iter(refs), iter(numbers)
+
+
+def _parse_header(line: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        header = json.loads(line)
+        kind, claim = header["kind"], header["claim"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise CertificateError("the header is damaged") from None
+    if not isinstance(kind, str) or not isinstance(claim, dict):
+        raise CertificateError("the header is damaged")
+    return kind, claim
+
+
+def _unpack(packed: bytes, size: int) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        content = unpacker.decompress(packed, max_length=size + 1)
+    except zlib.error as error:
+        raise CertificateError(f"a block is damaged: {error}") from None
+    if len(content) != size or not unpacker.eof or unpacker.unused_data:
+        raise CertificateError("a block is not as long as it claims")
+    return content
+
+
+def _native_array(kind: str, content: bytes) -> array[Any]:
+    values = array(kind)
+    values.frombytes(content)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def _little_endian(part: memoryview, size: int) -> bytes:
+    if sys.byteorder == "little" or size == 1:
+        return bytes(part)
+    values = array({4: "i", 8: "d"}[size], bytes(part))
+    values.byteswap()
+    return values.tobytes()

@@ -1,0 +1,69 @@
+"""The answer of a mixture in exact arithmetic: what its numbers say when nothing is rounded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.mixture import Mixture
+from moet.model.tree import LEAF
+from moet.verify.rational import Row
+
+
+class ExactMixture:
+    """A hard mixture whose weights, biases and thresholds are the rational numbers that their float64 values are."""
+
+    def __init__(self, mixture: Mixture) -> None:
+        self.mixture = mixture
+        self.weights = [[Fraction(w) for w in row] for row in mixture.gate_weights.tolist()]
+        self.bias = [Fraction(b) for b in mixture.gate_bias.tolist()]
+        self._rows: dict[int, list[Row]] = {}
+
+    def logits(self, x: Sequence[Fraction]) -> list[Fraction]:
+        """Logit of every expert at ``x``."""
+        return [
+            b + sum(w * v for w, v in zip(row, x, strict=True)) for row, b in zip(self.weights, self.bias, strict=True)
+        ]
+
+    def expert(self, x: Sequence[Fraction]) -> int:
+        """Index of the first expert with the largest logit."""
+        logits = self.logits(x)
+        return logits.index(max(logits))
+
+    def answer(self, x: Sequence[Fraction]) -> int:
+        """Index of the class that answers ``x``."""
+        tree = self.mixture.trees[self.expert(x)]
+        node = 0
+        while (feature := tree.feature[node]) != LEAF:
+            node = tree.left[node] if x[feature] <= Fraction(float(tree.threshold[node])) else tree.right[node]
+        return int(tree.value[node].argmax())
+
+    def rows(self, expert: int) -> list[Row]:
+        """Conditions under which ``expert`` answers, one per rival in order: strict where the rival would win a tie."""
+        if expert not in self._rows:
+            own, bias = self.weights[expert], self.bias[expert]
+            self._rows[expert] = [
+                Row(
+                    [a - b for a, b in zip(own, self.weights[rival], strict=True)],
+                    self.bias[rival] - bias,
+                    rival < expert,
+                )
+                for rival in range(len(self.bias))
+                if rival != expert
+            ]
+        return self._rows[expert]
+
+
+def exactly(x: Sequence[float]) -> list[Fraction]:
+    """Numbers as the fractions they are."""
+    return [Fraction(float(value)) for value in x]
+
+
+def rounded(x: Sequence[Fraction]) -> NDArray[np.float64]:
+    """Numbers as the nearest float64 ones; the largest finite ones where they are out of range."""
+    largest = Fraction(sys.float_info.max)
+    return np.array([float(min(max(value, -largest), largest)) for value in x])

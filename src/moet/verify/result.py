@@ -1,0 +1,160 @@
+"""The three verdicts, and what comes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from moet.verify.regions import Polytope
+
+
+class Trace(NamedTuple):
+    """A run of a closed loop.
+
+    ``states`` has one row more than there are actions; ``disturbances[t]`` was added to the step from ``states[t]``.
+    """
+
+    states: NDArray[np.float64]
+    actions: tuple[Any, ...]
+    disturbances: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verdict:
+    """What all verdicts have in common.
+
+    A verdict is true in a condition only if it is :class:`Proved`, so that a time limit never passes for a proof.
+
+    Attributes
+    ----------
+    band : float or None
+        For questions about exact arithmetic: where two logits of a model are further apart than this, its gate chooses
+        the same expert in float64 as in exact arithmetic. None for questions that cover the rounding of the gate.
+    effort : mapping
+        What the answer took, by name: ``seconds``, and counts of what was examined.
+    """
+
+    band: float | None = None
+    effort: Mapping[str, float] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return isinstance(self, Proved)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proved(Verdict):
+    """The answer is yes, and :func:`moet.verify.check` can confirm it from the certificate without trusting the search.
+
+    Attributes
+    ----------
+    certificate : Certificate or None
+        None for soft models only, whose proofs rest on interval bounds of the exponential function.
+    """
+
+    certificate: Any = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Refuted(Verdict):
+    """The answer is no, and here is an input that shows it; it was replayed through the deployed predictor.
+
+    Attributes
+    ----------
+    point : array of float, shape (n_features,), or None
+        The input, for questions about single inputs.
+    answers : tuple
+        What the models answer at ``point``.
+    trace : Trace or None
+        The run, for questions about a closed loop.
+    """
+
+    point: NDArray[np.float64] | None = None
+    answers: tuple[Any, ...] = ()
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unknown(Verdict):
+    """There is no answer.
+
+    Attributes
+    ----------
+    reason : str
+        Why not, and what may help.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Closest(Proved):
+    """The nearest input with another answer; the certificate proves that there is none nearer.
+
+    Attributes
+    ----------
+    distance : float
+        Rounded down. In exact arithmetic it is an infimum: at exactly this distance the answer may still be the old one
+        (of two inputs at a threshold only one is on its far side). Infinite if the domain has no such input.
+    exact_distance : Fraction or None
+        The same, exactly; None if it is infinite.
+    point : array of float, shape (n_features,), or None
+        An input that close, up to ``point_distance - distance``, whose answer in exact arithmetic and as deployed is
+        ``answer``. None if the distance is infinite.
+    point_distance : float
+        Distance of ``point``, rounded up.
+    answer : Any
+        What the model answers at ``point``.
+    """
+
+    distance: float
+    exact_distance: Fraction | None
+    point: NDArray[np.float64] | None
+    point_distance: float
+    answer: Any
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Differences:
+    """Where two models give different answers.
+
+    Attributes
+    ----------
+    points : array of float, shape (n, n_features)
+        Inputs with different answers, in exact arithmetic and as deployed, one per region.
+    answers : list of (label, label)
+        What the models answer at the points.
+    regions : list of Polytope
+        The regions of the points; in all of a region the answers are these.
+    complete : bool
+        Whether these are all regions: neither ``limit`` nor the time limit ended the search. Regions so thin that no
+        float64 input was found in them are counted in ``unseen`` and are not among ``regions``.
+    unseen : int
+    share : float or None
+        Share of the domain's volume in which the models differ; None if the domain has no finite volume.
+    share_interval : (float, float) or None
+        Bounds of the share: it lies between them with a probability of at least ``confidence``. They are equal to
+        the share, and the confidence is 1, where it was computed rather than estimated.
+    confidence : float
+    band, effort
+        As in :class:`Verdict`.
+    """
+
+    points: NDArray[np.float64]
+    answers: list[tuple[Any, Any]]
+    regions: list[Polytope]
+    complete: bool
+    unseen: int
+    share: float | None
+    share_interval: tuple[float, float] | None
+    confidence: float
+    band: float | None
+    effort: Mapping[str, float]
+
+    def __len__(self) -> int:
+        return len(self.points)

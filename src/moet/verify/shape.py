@@ -1,0 +1,125 @@
+"""The shape of the sets that a proof over many steps works with: where to cut them, and which sides they have.
+
+A set is a family of polytopes, one per interval of a linear function, the *slice*: best the function at whose zero the
+policy changes its mind, for states on either side of that behave differently. The polytopes have fixed directions, the
+*template*: the axes, the slice, and directions in which the loop contracts. With x' = Mx + Bu and u chosen by the sign
+of the slice s, the part z = Cx with CB = 0 obeys z' = Fz + gs, whatever u does; eigenvectors of Fᵀ are directions in
+which that contracts, for complex ones a fan of angles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.mixture import Mixture
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FAN = 16
+"""Angles of the directions for a complex pair of eigenvalues."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Slice, its inner edges, and the template rows (axes and slice excluded)."""
+
+    slice: Floats
+    edges: Floats
+    template: Floats
+
+    @property
+    def n_cells(self) -> int:
+        """Number of polytopes of a family."""
+        return len(self.edges) + 1
+
+    @cached_property
+    def sides(self) -> tuple[Floats, Floats]:
+        """Where the slice begins and ends in every cell; the outer ones are unbounded."""
+        return np.r_[-np.inf, self.edges], np.r_[self.edges, np.inf]
+
+    @cached_property
+    def rows(self) -> Floats:
+        """All directions: the axes (each up, then down), the slice (up, then down), the template."""
+        unit = np.eye(len(self.slice))
+        axes = np.stack([unit, -unit], axis=1).reshape(-1, len(unit))
+        return np.concatenate([axes, [self.slice, -self.slice], self.template])
+
+    @property
+    def slice_sides(self) -> Ints:
+        """Indices of the slice and its negative among ``rows``."""
+        return 2 * len(self.slice) + np.arange(2)
+
+
+def choose_shape(
+    mixture: Mixture, matrix: Floats, offsets: Floats, states: Floats, actions: Ints, n_cells: int
+) -> Shape:
+    """Shape for a policy and a linear model of one step, from states of simulated runs and the actions taken there."""
+    direction, threshold = _switching_direction(mixture, states, actions)
+    values = states @ direction
+    lower = np.linspace(values.min(), threshold, n_cells // 2 + 1)[1:]
+    upper = np.linspace(threshold, values.max(), n_cells - n_cells // 2 + 1)[1:-1]
+    edges = np.unique(np.concatenate([lower, upper]))
+    return Shape(direction, edges, _template(matrix, offsets, direction))
+
+
+def _switching_direction(mixture: Mixture, states: Floats, actions: Ints) -> tuple[Floats, float]:
+    """Direction and value that best tell the actions apart."""
+    n_states = states.shape[1]
+    spread = states.std(axis=0)
+    spread[spread == 0] = 1.0
+    later = actions > np.median(actions) if np.median(actions) < actions.max() else actions >= actions.max()
+    fit = np.linalg.lstsq(states / spread, later - later.mean(), rcond=None)[0] / spread
+    weights = mixture.gate_weights
+    gates = [weights[j] - weights[i] for i in range(len(weights)) for j in range(i)]
+    best = (-1.0, np.eye(n_states)[0], 0.0)
+    for candidate in (*gates, fit, *np.eye(n_states)):
+        length = np.linalg.norm(candidate)
+        if length > 0:
+            accuracy, threshold = _separation(states @ (candidate / length), later)
+            if accuracy > best[0]:
+                best = accuracy, candidate / length, threshold
+    return best[1], best[2]
+
+
+def _separation(values: Floats, later: NDArray[np.bool_]) -> tuple[float, float]:
+    """Share of the states that the best threshold puts on the right side, and that threshold."""
+    order = np.argsort(values, kind="stable")
+    right_if_cut_after = np.cumsum(np.where(later[order], -1, 1))
+    score = np.maximum(right_if_cut_after + later.sum(), len(later) - later.sum() - right_if_cut_after)
+    best = int(score.argmax())
+    following = min(best + 1, len(values) - 1)
+    return score[best] / len(values), float(values[order[best]] + values[order[following]]) / 2
+
+
+def _template(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
+    """Directions in which the loop contracts, and their negatives."""
+    d = len(matrix)
+    rows = [direction - direction @ (matrix - np.eye(d))]
+    effects, strengths = np.linalg.svd(offsets - offsets.mean(axis=0))[1:][::-1]
+    one_input = strengths[0] > 0 and (strengths[1:] < 1e-6 * strengths[0]).all() and abs(direction @ effects[0]) > 0
+    if one_input:
+        hidden = effects[1:]  # C: the directions that the input does not move
+        seen = hidden @ matrix @ np.linalg.inv(np.vstack([hidden, direction]))
+        values, vectors = np.linalg.eig(seen[:, :-1].T)
+        rows += [c @ hidden + 0.5 * (c @ seen[:, -1]) * direction for c in _real_directions(values, vectors)]
+    else:
+        rows += _real_directions(*np.linalg.eig(matrix.T))
+    lengths = np.linalg.norm(rows, axis=1)
+    kept = [row / length for row, length in zip(rows, lengths, strict=True) if length > 1e-9]
+    return np.array([*kept, *(-row for row in kept)]).reshape(-1, d)
+
+
+def _real_directions(values: NDArray[np.complex128], vectors: NDArray[np.complex128]) -> list[Floats]:
+    """Real eigenvectors, and for each complex pair a fan of real combinations."""
+    rows = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        if abs(value.imag) < 1e-12:
+            rows.append(vector.real)
+        elif value.imag > 0:
+            rows += [(vector * np.exp(1j * np.pi * k / _FAN)).real for k in range(_FAN)]
+    return rows

@@ -1,0 +1,353 @@
+"""A small dual simplex for linear programs with few variables and up to some hundred rows.
+
+It solves max c·x over {A x <= b, low <= x <= high}. The box makes the start trivial (the corner that c points to), and
+the bound only ever falls, so a question "can c·x exceed t here?" is answered as soon as the bound is below t. A basis
+is d constraints that meet in a point; one step swaps one of them for the most violated constraint.
+
+Whatever is claimed is first confirmed with the original numbers: multipliers y >= 0 of the rows give
+
+    c·x <= y·b + max {(c − yA)·z : z in the box}    for every x in the polytope,
+
+whatever y is, so errors of the floating-point basis weaken a claim but cannot make it wrong (beyond the rounding of
+this one formula, some 1e-15 of its terms: callers leave a margin). An iteration limit is never a claim.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from moet.jit import OPTIONS
+
+OPTIMAL = 0
+"""The bound is attained at the returned point."""
+BELOW = 1
+"""The bound is below what was asked for; the search for the optimum ended early."""
+EMPTY = 2
+"""The polytope has no point: the multipliers combine its constraints to 0 <= (a negative number)."""
+UNSURE = 3
+"""Nothing is claimed: iteration limit or lost precision."""
+
+TOLERANCE = 1e-11
+"""A constraint counts as satisfied up to this. Rows should be scaled so that a·x ranges over about 1 in the box."""
+
+BORROWING = {**OPTIONS, "_nrt": False}
+"""Options of kernels that allocate nothing and keep nothing: without counting references they are three times as fast."""
+
+_PIVOT = 1e-9
+_REFACTOR = 24
+_STALL = 30
+_ITERATIONS = 400
+_CONTRADICTION = -1e-12
+
+
+@njit(**BORROWING)
+def proven_bound(objective: Any, rows: Any, limits: Any, low: Any, high: Any, basis: Any, dual: Any) -> float:
+    """Upper bound of objective·x that the multipliers ``dual`` of the constraints ``basis`` prove.
+
+    Sides of the box (negative entries of ``basis``) are not looked at: whatever the rows leave over is bounded by the
+    box anyway.
+    """
+    bound = 0.0
+    for i in range(len(basis)):
+        if basis[i] >= 0:
+            bound += dual[i] * limits[basis[i]]
+    for k in range(len(objective)):
+        rest = objective[k]
+        for i in range(len(basis)):
+            if basis[i] >= 0:
+                rest -= dual[i] * rows[k, basis[i]]
+        bound += rest * high[k] if rest > 0.0 else rest * low[k]
+    return bound
+
+
+@njit(**BORROWING)
+def _invert(matrix: Any, inverse: Any) -> bool:
+    """Gauss-Jordan with partial pivoting; ``matrix`` is destroyed. False if it is singular."""
+    d = len(matrix)
+    for i in range(d):
+        for k in range(d):
+            inverse[i, k] = 1.0 if i == k else 0.0
+    for k in range(d):
+        best = k
+        for i in range(k + 1, d):
+            if abs(matrix[i, k]) > abs(matrix[best, k]):
+                best = i
+        pivot = matrix[best, k]
+        if abs(pivot) < _PIVOT:
+            return False
+        for j in range(d):
+            matrix[k, j], matrix[best, j] = matrix[best, j] / pivot, matrix[k, j]
+            inverse[k, j], inverse[best, j] = inverse[best, j] / pivot, inverse[k, j]
+        for i in range(d):
+            factor = matrix[i, k]
+            if i != k and factor != 0.0:
+                for j in range(d):
+                    matrix[i, j] -= factor * matrix[k, j]
+                    inverse[i, j] -= factor * inverse[k, j]
+    return True
+
+
+@njit(**BORROWING)
+def _side(code: int) -> Any:
+    """Variable and sign of the side of the box that a negative entry of a basis stands for."""
+    k = (-1 - code) // 2
+    return k, 1.0 if -1 - code == 2 * k else -1.0
+
+
+@njit(**BORROWING)
+def _factor(
+    objective: Any, rows: Any, limits: Any, low: Any, high: Any, basis: Any, dual: Any, x: Any, work: Any
+) -> bool:
+    """Compute inverse, point and multipliers of a basis afresh. False if it is singular or its multipliers negative."""
+    d = len(objective)
+    matrix, inverse = work[d : 2 * d, :d], work[:d, :d]
+    for i in range(d):
+        for k in range(d):
+            matrix[i, k] = 0.0
+        if basis[i] >= 0:
+            for k in range(d):
+                matrix[i, k] = rows[k, basis[i]]
+        else:
+            k, sign = _side(basis[i])
+            matrix[i, k] = sign
+    if not _invert(matrix, inverse):
+        return False
+    for k in range(d):
+        x[k] = 0.0
+        dual[k] = 0.0
+    for i in range(d):
+        if basis[i] >= 0:
+            limit = limits[basis[i]]
+        else:
+            k, sign = _side(basis[i])
+            limit = high[k] if sign > 0.0 else -low[k]
+        for k in range(d):
+            x[k] += inverse[k, i] * limit
+            dual[i] += objective[k] * inverse[k, i]
+        if dual[i] < 0.0:
+            if dual[i] < -_PIVOT:
+                return False
+            dual[i] = 0.0
+    return True
+
+
+@njit(**BORROWING)
+def maximise(
+    objective: Any,
+    rows: Any,
+    limits: Any,
+    n_rows: int,
+    low: Any,
+    high: Any,
+    enough: float,
+    basis: Any,
+    dual: Any,
+    x: Any,
+    work: Any,
+) -> Any:
+    """Maximise objective·x over the first ``n_rows`` rows and the box, or until the bound is below ``enough``.
+
+    Parameters
+    ----------
+    objective, low, high : float64 (d,)
+        The box must be finite.
+    rows : float64 (d, capacity)
+        One constraint per **column**, so that the compiler vectorises across constraints.
+    limits : float64 (capacity,)
+    enough : float
+        ``-inf`` to solve to the end.
+    basis : int64 (d + 1,), dual : float64 (d + 1,), x : float64 (d,)
+        Results: constraints, their multipliers (>= 0), and the point. Entry ``i >= 0`` of ``basis`` is a row,
+        ``-1 - 2k`` is x_k <= high_k and ``-2 - 2k`` is −x_k <= −low_k. The multipliers combine the constraints to
+        objective·x <= bound (OPTIMAL, BELOW), or to 0 <= bound < 0 (EMPTY).
+    work : float64 (2 d + 2, max(d, capacity))
+        Scratch space.
+
+    Returns
+    -------
+    status : int
+        OPTIMAL, BELOW, EMPTY or UNSURE.
+    bound : float
+        Upper bound of the objective proven by ``basis`` and ``dual``; +inf if UNSURE.
+    """
+    d = len(objective)
+    mu = work[2 * d]
+    excess = work[2 * d + 1]
+    for k in range(d):
+        for i in range(d):
+            work[k, i] = 0.0
+        up = objective[k] >= 0.0
+        basis[k] = -1 - 2 * k if up else -2 - 2 * k
+        dual[k] = abs(objective[k])
+        work[k, k] = 1.0 if up else -1.0
+        x[k] = high[k] if up else low[k]
+    basis[d] = -1
+    dual[d] = 0.0
+    age = 0  # steps since the inverse was computed afresh
+    stalled = 0
+    last = np.inf
+    for _ in range(_ITERATIONS):
+        if age >= _REFACTOR:
+            if not _factor(objective, rows, limits, low, high, basis, dual, x, work):
+                return UNSURE, np.inf
+            age = 0
+        value = 0.0
+        for k in range(d):
+            value += objective[k] * x[k]
+        if value < enough:
+            bound = proven_bound(objective, rows, limits, low, high, basis, dual)
+            if bound < enough:
+                return BELOW, bound
+        stalled = 0 if value < last - 1e-13 else stalled + 1
+        last = min(last, value)
+        careful = stalled > _STALL  # Bland's rule: no cycles, but slow
+
+        for i in range(n_rows):
+            excess[i] = -limits[i]
+        for k in range(d):
+            xk = x[k]
+            for i in range(n_rows):
+                excess[i] += rows[k, i] * xk
+        entering = 0
+        worst = TOLERANCE
+        for i in range(n_rows):
+            if excess[i] > worst:
+                worst = excess[i]
+                entering = i
+                if careful:
+                    break
+        if worst == TOLERANCE or not careful:
+            for k in range(d):
+                if x[k] - high[k] > worst:
+                    worst = x[k] - high[k]
+                    entering = -1 - 2 * k
+                if low[k] - x[k] > worst:
+                    worst = low[k] - x[k]
+                    entering = -2 - 2 * k
+        if worst == TOLERANCE:
+            bound = proven_bound(objective, rows, limits, low, high, basis, dual)
+            if age == 0 or bound <= value + 1e-10 * (1.0 + abs(value)):
+                return OPTIMAL, bound
+            age = _REFACTOR
+            continue
+
+        for i in range(d):
+            if entering >= 0:
+                total = 0.0
+                for k in range(d):
+                    total += work[k, i] * rows[k, entering]
+                mu[i] = total
+            else:
+                k, sign = _side(entering)
+                mu[i] = sign * work[k, i]
+        leaving = -1
+        ratio = np.inf
+        for i in range(d):
+            if mu[i] > _PIVOT:
+                candidate = dual[i] / mu[i]
+                tie = leaving >= 0 and abs(candidate - ratio) <= 1e-12 * ratio
+                if tie:
+                    better = _rank(basis[i], n_rows) < _rank(basis[leaving], n_rows) if careful else mu[i] > mu[leaving]
+                else:
+                    better = candidate < ratio
+                if better:
+                    ratio = candidate
+                    leaving = i
+        if leaving < 0:
+            basis[d] = entering
+            dual[d] = 1.0
+            for i in range(d):
+                dual[i] = max(0.0, -mu[i])
+                mu[i] = 0.0
+            bound = proven_bound(mu[:d], rows, limits, low, high, basis, dual)
+            if bound < _CONTRADICTION:
+                return EMPTY, bound
+            if age == 0:
+                return UNSURE, np.inf
+            basis[d] = -1
+            dual[d] = 0.0
+            age = _REFACTOR
+            continue
+
+        for i in range(d):
+            dual[i] = max(0.0, dual[i] - ratio * mu[i])
+        dual[leaving] = ratio
+        basis[leaving] = entering
+        length = worst / mu[leaving]
+        for k in range(d):
+            x[k] -= length * work[k, leaving]
+            share = work[k, leaving] / mu[leaving]
+            for i in range(d):
+                work[k, i] -= share * mu[i]
+            work[k, leaving] = share
+        age += 1
+    return UNSURE, np.inf
+
+
+@njit(**BORROWING)
+def _rank(code: int, n_rows: int) -> int:
+    return code if code >= 0 else n_rows - code
+
+
+class Solution(NamedTuple):
+    """What :func:`solve` found.
+
+    Attributes
+    ----------
+    status : int
+        OPTIMAL, BELOW, EMPTY or UNSURE.
+    bound : float
+        Proven upper bound of the objective; a negative number if EMPTY, +inf if UNSURE.
+    x : array of float
+        Where the bound is attained (OPTIMAL only).
+    rows, multipliers : array
+        Rows with a positive multiplier; together with the box they prove the bound.
+    """
+
+    status: int
+    bound: float
+    x: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    multipliers: NDArray[np.float64]
+
+
+def solve(
+    objective: ArrayLike, A: ArrayLike, b: ArrayLike, low: ArrayLike, high: ArrayLike, enough: float = -np.inf
+) -> Solution:
+    """Maximise objective·x over {A x <= b, low <= x <= high}; scales the problem and calls :func:`maximise`.
+
+    Parameters
+    ----------
+    objective, low, high : array of float, shape (d,)
+        The box must be finite.
+    A : array of float, shape (n_rows, d)
+    b : array of float, shape (n_rows,)
+    enough : float
+        Stop as soon as the maximum is proven to be below this.
+    """
+    low, high = np.asarray(low, float), np.asarray(high, float)
+    middle, radius = (low + high) / 2, (high - low) / 2
+    c, A, b = np.asarray(objective, float), np.asarray(A, float).reshape(-1, len(low)), np.asarray(b, float)
+    d, m = len(low), len(b)
+    scale = np.abs(A) @ radius
+    scale[scale == 0.0] = 1.0
+    weight = float(np.abs(c) @ radius) or 1.0
+    rows = np.zeros((d, max(m, 1)))
+    rows[:, :m] = (A * radius / scale[:, None]).T
+    limits = np.zeros(max(m, 1))
+    limits[:m] = (b - A @ middle) / scale
+    offset = float(c @ middle)
+    basis, dual, y = np.empty(d + 1, np.int64), np.empty(d + 1), np.empty(d)
+    work = np.empty((2 * d + 2, max(m, d)))
+    one = np.ones(d)
+    status, bound = maximise(
+        c * radius / weight, rows, limits, m, -one, one, (enough - offset) / weight, basis, dual, y, work
+    )
+    used = (basis >= 0) & (dual > 0.0)
+    multipliers = dual[used] / scale[basis[used]] * (1.0 if status == EMPTY else weight)
+    bound = bound if status == EMPTY else bound * weight + offset
+    return Solution(status, bound, middle + radius * y, basis[used], multipliers)

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from moet import Mixture, Tree
+from moet.errors import InputError
+from moet.verify import Proved, Refuted, Unknown, check, systems
+from moet.verify.blocks import safe_in_blocks
+from moet.verify.chain import proven_ranges
+from moet.verify.frame import leaves_of
+from moet.verify.limits import Deadline
+from moet.verify.runs import simulate
+from moet.verify.shape import choose_shape
+
+from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
+
+
+@pytest.mark.parametrize(("mixture", "system"), [(valve(), tank()), (heater(), thermostat())])
+@pytest.mark.parametrize("steps", [0, 1, 7, 40])
+def test_proofs_hold_for_simulated_runs_and_are_checked(mixture: Mixture, system: systems.System, steps: int) -> None:
+    verdict = safe_in_blocks(mixture, system, steps, Deadline(None))
+    assert isinstance(verdict, Proved)
+    assert check(verdict.certificate, mixture, system)
+    if steps == 0:
+        return
+    states = follow(mixture, system, steps).reshape(-1, system.n_states)
+    for k, (low, high) in enumerate(proven_ranges(verdict.certificate, system).values()):
+        assert low <= states[:, k].min()
+        assert states[:, k].max() <= high
+        # not much larger than what is seen: the disturbance is worst in theory only
+        assert high - low < 3 * (states[:, k].max() - states[:, k].min()) + 0.1
+
+
+def test_cartpole_for_some_steps() -> None:
+    mixture, system = balancer(), systems.cartpole(angle="0.1")
+    verdict = safe_in_blocks(mixture, system, 20, Deadline(None))
+    assert isinstance(verdict, Proved)
+    assert check(verdict.certificate, mixture, system)
+    low, high = proven_ranges(verdict.certificate, system)["angle"]
+    assert -0.1 <= low < high <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("mixture", "system", "steps"),
+    [
+        (valve(opened_below=False), tank(), 200),
+        (valve(), leaky_tank(), 100),
+        (balancer(-1.0), systems.cartpole(), 50),
+        (balancer(-1.0), systems.cartpole_linear(), 50),
+    ],
+)
+def test_unsafe_loops_are_refuted_by_a_run(mixture: Mixture, system: systems.System, steps: int) -> None:
+    verdict = safe_in_blocks(mixture, system, steps, Deadline(None))
+    assert isinstance(verdict, Refuted)
+    assert verdict.trace is not None
+    states, labels = verdict.trace.states, verdict.trace.actions
+    assert len(states) == len(labels) + 1 <= steps + 1
+    number = dict(zip(mixture.classes.tolist(), system.actions_of(mixture), strict=True))
+    following = system.successor(states[:-1], np.array([number[label] for label in labels]))
+    np.testing.assert_allclose(following, states[1:], atol=1e-9)
+    excess = [[float(np.dot(np.array(h.coefficients, float), x)) - float(h.bound) for h in system.safe] for x in states]
+    assert max(excess[-1]) > 0
+    assert all(max(row) <= 1e-9 for row in excess[:-1])
+
+
+def test_unsafe_first_states_are_refuted() -> None:
+    verdict = safe_in_blocks(valve(), tank(initial={"level": (0.4, 1.1)}), 10, Deadline(None))
+    assert isinstance(verdict, Refuted)
+    assert verdict.trace.states.tolist() == [[0.4]]
+
+
+def test_no_time_is_no_proof() -> None:
+    verdict = safe_in_blocks(valve(), tank(), 10, Deadline(0))
+    assert isinstance(verdict, Unknown)
+    assert "time limit" in verdict.reason
+
+
+def test_leaving_the_domain_is_no_proof_and_no_counterexample() -> None:
+    narrow = tank(domain={"level": (0.95, 1.2)}, initial={"level": (0.96, 1.1)})
+    verdict = safe_in_blocks(valve(), narrow, 100, Deadline(30))
+    assert isinstance(verdict, Unknown)
+
+
+def test_models_and_systems_must_fit() -> None:
+    with pytest.raises(InputError, match="features"):
+        safe_in_blocks(balancer(), tank(), 1, Deadline(None))
+
+
+def test_leaves_go_from_left_to_right_and_merge_what_agrees() -> None:
+    tree = Tree(
+        feature=[0, 1, -1, -1, 1, -1, -1],
+        threshold=[0.0, 1.0, 0, 0, 2.0, 0, 0],
+        left=[1, 2, -1, -1, 5, -1, -1],
+        right=[4, 3, -1, -1, 6, -1, -1],
+        value=np.eye(2)[[0, 0, 1, 1, 0, 0, 1]],
+    )
+    mixture = Mixture(np.zeros((1, 2)), [0.0], [tree], classes=[0, 1])
+    leaves = leaves_of(mixture, (0, 1))
+    assert [(leaf.action, leaf.tests) for leaf in leaves] == [
+        (1, ((0, 1, 0.0),)),
+        (0, ((0, -1, -0.0), (1, 1, 2.0))),
+        (1, ((0, -1, -0.0), (1, -1, -2.0))),
+    ]
+
+
+def test_the_slice_is_where_the_policy_changes_its_mind() -> None:
+    mixture, system = balancer(), systems.cartpole()
+    runs = simulate(mixture, system, 50)
+    states = runs.states.reshape(-1, 4)
+    matrix, offsets, _ = system.enclose(states.min(axis=0), states.max(axis=0))
+    shape = choose_shape(mixture, matrix, offsets, states, runs.actions.ravel(), 4)
+    gain = mixture.gate_weights[1]
+    assert abs(shape.slice @ gain) == pytest.approx(np.linalg.norm(gain))
+    assert abs(shape.edges).min() < 1e-3
+    assert shape.n_cells == 4

@@ -1,0 +1,148 @@
+"""SMT-LIB texts: well formed, exact, and of the same opinion as the package where z3 is installed."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from moet import Mixture
+from moet.errors import InputError
+from moet.verify import Box, Proved, Refuted, Unknown, closest, smtlib, systems
+from moet.verify.smtlib import _number
+from moet.verify.system import AffineSystem
+
+from .small import half_planes, random_mixture, rounding_victim, scaled
+
+CUBE = Box.from_bounds(-np.ones(3), np.ones(3))
+
+
+@pytest.fixture
+def z3():
+    return pytest.importorskip("z3")
+
+
+def thermostat(**changes) -> AffineSystem:
+    """Heat by 1 when on, cool by a tenth of the temperature: between 0.7 and 2 for ever if it heats below 1."""
+    description = {"states": ["t"], "actions": ["off", "on"], "initial": {"t": (1, 1.5)}, "safe": ["0.5 <= t <= 3"]}
+    description |= {"goal": ["t <= 1"]}
+    return AffineSystem("thermostat", matrix=[["0.9"]], offsets=[[0], [1]], **(description | changes))
+
+
+def controller() -> Mixture:
+    """On below 1."""
+    model = half_planes((-1.0,), 1.0)
+    return Mixture(model.gate_weights, model.gate_bias, model.trees, ["off", "on"], ["t"])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0.0"), (3, "3.0"), (Fraction(-1, 3), "(- (/ 1.0 3.0))"), (Fraction(0.1), None)],
+)
+def test_numbers_are_exact(value, text):
+    written = _number(Fraction(value))
+    assert text is None or written == text
+    if text is None:
+        assert written == "(/ 3602879701896397.0 36028797018963968.0)"  # not 1/10
+
+
+def texts() -> list[str]:
+    a, b = random_mixture(0), random_mixture(1)
+    return [
+        smtlib.always(a, CUBE, [0]),
+        smtlib.equivalent(a, b, CUBE),
+        smtlib.closest(a, np.zeros(3), 0.1, "l1", CUBE),
+        smtlib.safe(controller(), thermostat(), 3),
+        smtlib.safe(controller(), thermostat(), 3, encoding="published"),
+        smtlib.reaches(controller(), thermostat(), 3),
+    ]
+
+
+def test_every_text_is_in_linear_arithmetic_and_names_its_variables(z3):
+    for text in texts():
+        lines = text.splitlines()
+        assert lines[0].startswith("; Is there")
+        assert lines[1] == "(set-logic QF_LRA)"
+        assert lines[-1] == "(check-sat)"
+        assert all(";" in line for line in lines if line.startswith("(declare"))
+        assert text.count("(") == text.count(")")
+        z3.parse_smt2_string(text)
+
+
+def test_questions_and_their_answers(z3):
+    a = random_mixture(0)
+    assert smtlib.solve(smtlib.equivalent(a, scaled(a), CUBE))
+    verdict = smtlib.solve(smtlib.equivalent(a, random_mixture(1), CUBE))
+    assert isinstance(verdict, Refuted)
+    assert a.act(verdict.point) != random_mixture(1).act(verdict.point)
+    assert isinstance(smtlib.solve(smtlib.always(a, CUBE, [0])), Refuted)
+    assert smtlib.solve(smtlib.always(a, CUBE, [0, 1, 2]))
+    assert smtlib.solve(smtlib.equivalent(a, random_mixture(1), CUBE, classes=[])) is not None
+
+
+def test_always_covers_the_rounding_of_the_gate(z3):
+    here = Box.from_bounds(np.ones(3), np.ones(3))
+    for label in ("exact", "deployed"):
+        assert isinstance(smtlib.solve(smtlib.always(rounding_victim(), here, [label])), Refuted)
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1"])
+def test_closest_is_optimal(z3, norm):
+    model, x = random_mixture(3), np.array([0.1, 0.2, -0.3])
+    distance = closest(model, x, norm, CUBE).exact_distance
+    assert smtlib.solve(smtlib.closest(model, x, distance, norm, CUBE))
+    beyond = smtlib.solve(smtlib.closest(model, x, distance + Fraction(1, 10**20), norm, CUBE))
+    assert isinstance(beyond, Refuted)
+    found = smtlib.solve(smtlib.closest(model, x, None, norm, CUBE))
+    gaps = np.abs(found.point - x)
+    assert (gaps.max() if norm == "linf" else gaps.sum()) == pytest.approx(float(distance))
+
+
+@pytest.mark.parametrize("encoding", ["compact", "published"])
+def test_runs_of_a_system(z3, encoding):
+    assert isinstance(smtlib.solve(smtlib.safe(controller(), thermostat(), 8, encoding)), Proved)
+    cold = thermostat(disturbance={"t": (-0.5, 0)})
+    verdict = smtlib.solve(smtlib.safe(controller(), cold, 8, encoding))
+    assert isinstance(verdict, Refuted)
+    assert 1 <= verdict.point[0] <= 1.5
+    narrow = thermostat(domain={"t": (0, 1.8)})
+    assert isinstance(smtlib.solve(smtlib.safe(controller(), narrow, 8, encoding)), Refuted)
+    inverted = Mixture([[0.0], [1.0]], [0.0, -1.0], controller().trees, ["off", "on"], ["t"])
+    assert isinstance(smtlib.solve(smtlib.safe(inverted, thermostat(), 20, encoding)), Refuted)
+
+
+def test_what_the_policy_sees_may_be_off(z3):
+    seeing_badly = thermostat(domain={"t": (0, 3)}, float32_observations=True)
+    text = smtlib.safe(controller(), seeing_badly, 3)
+    assert "seen0_2" in text
+    assert smtlib.solve(text)
+
+
+def test_goals(z3):
+    assert smtlib.solve(smtlib.reaches(controller(), thermostat(), 4))
+    assert isinstance(smtlib.solve(smtlib.reaches(controller(), thermostat(), 2)), Refuted)
+    with pytest.raises(InputError, match="no goal"):
+        smtlib.reaches(controller(), thermostat(goal=[]), 2)
+
+
+def test_no_time_is_unknown(z3):
+    policy = half_planes((2.18, 7.22, 20.64, 25.33), 1.0)
+    policy = Mixture(policy.gate_weights, policy.gate_bias, policy.trees, [0, 1])
+    text = smtlib.safe(policy, systems.cartpole_published(), 10, "published")
+    verdict = smtlib.solve(text, timeout=0.2)
+    assert isinstance(verdict, Unknown)
+    assert "unknown" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: smtlib.safe(controller(), systems.mountaincar(), 3), "nonlinear"),
+        (lambda: smtlib.safe(controller(), thermostat(), 3, "nested"), "encoding"),
+        (lambda: smtlib.safe(controller(), thermostat(), -1), "at least 0"),
+        (lambda: smtlib.safe(random_mixture(0), thermostat(), 1), "features"),
+        (lambda: smtlib.always(half_planes(prediction="soft"), None, ["left"]), "hard"),
+    ],
+)
+def test_wrong_questions_are_errors(ask, message):
+    with pytest.raises(InputError, match=message):
+        ask()
