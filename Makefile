@@ -21,6 +21,12 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/rollout.py
+	$(BIN)/python benchmarks/distill.py gridworld
+	$(BIN)/python benchmarks/distill.py speed
+	$(BIN)/python benchmarks/verify_queries.py
+	$(BIN)/python benchmarks/verify_honesty.py
+	$(BIN)/python benchmarks/verify_horizon.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -25,6 +25,7 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_commands():
     assert COMMANDS == [
+        "check",
         "closest",
         "compare",
         "demo",
@@ -36,6 +37,7 @@ def test_commands():
         "show",
         "tasks",
         "teach",
+        "verify",
         "watch",
     ]
 

@@ -8,7 +8,22 @@ import typer
 from typer.core import TyperGroup
 
 from moet import __version__
-from moet.cli import closest, compare, demo, distill, evaluate, export, fit, predict, show, tasks, teach, watch
+from moet.cli import (
+    check,
+    closest,
+    compare,
+    demo,
+    distill,
+    evaluate,
+    export,
+    fit,
+    predict,
+    show,
+    tasks,
+    teach,
+    verify,
+    watch,
+)
 from moet.cli.output import Exit, say
 from moet.errors import MoetError
 
@@ -61,6 +76,8 @@ app.command()(teach.teach)
 app.command()(distill.distill)
 app.command()(evaluate.evaluate)
 app.command()(watch.watch)
+app.command()(verify.verify)
+app.command()(check.check)
 app.command()(compare.compare)
 app.command()(closest.closest)
 app.command()(demo.demo)

@@ -64,3 +64,8 @@ def check(certificate: Certificate | str | os.PathLike[str], *subjects: Any) -> 
     else:
         raise CertificateError(f"unknown kind of proof: {certificate.kind!r}")
     return True
+
+
+def about_system(kind: str) -> bool:
+    """Whether proofs of this kind are about a model and a system, and not about models alone."""
+    return kind in _ABOUT_LOOPS or kind in _ABOUT_BLOCKS

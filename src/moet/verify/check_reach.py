@@ -32,7 +32,7 @@ OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = range(7)
 
 MULTIPLIER_BITS = 128
 ONE = 1 << MULTIPLIER_BITS
-"""Multipliers are rounded down to multiples of 1/ONE, which changes only tiny ones; any that are not negative will do."""
+"""Multipliers are rounded down to multiples of 1/ONE, which changes tiny ones; any that are not negative will do."""
 
 Multipliers = list[tuple[int, float]]
 Row = tuple[list[int], int, bool]
@@ -61,8 +61,9 @@ def check_reach(certificate: Certificate, model: PlainModel, system: dict[str, A
 
 
 class _Piece(NamedTuple):
-    """What leads from a frame at some time to the next: an expert (None if all agree), a node and an action; or, with
-    no action, a missed condition of the goal.
+    """What leads from a frame at some time to the next: an expert (None if all agree), a node and an action.
+
+    Without an action it is those who miss a condition of the goal.
     """
 
     time: int

@@ -138,7 +138,7 @@ class ClosedLoop:
         product = sum([a * b for a, b in zip(self.integer_functions[i], c, strict=True)])
         return product * self.factors[t] + self.scaled_bias[i]
 
-    @cache  # noqa: B019: the cache ends with the proof
+    @cache  # noqa: B019 (the cache ends with the proof)
     def row(self, t: int, i: int) -> list[int]:
         """Linear part of function i at time t."""
         return [int(v * self.scale) for v in self._linear(t, i)]

@@ -28,7 +28,7 @@ class Dynamics:
         self._n_pieces = n_pieces
         self._middle = (seen_low + seen_high) / 2
         self._half = (seen_high - seen_low) * 0.6 + 1e-6
-        self._steps: list[Step] = []
+        self._steps: dict[int, Step] = {}
         self._cut_along: int | None = None
 
     def around(self, low: Floats, high: Floats) -> Step | None:
@@ -37,17 +37,17 @@ class Dynamics:
             return None
         level = 0
         while True:
-            step = self._step(level)
-            if np.all(step.bottom <= low) and np.all(high <= step.top):
-                return step
+            bottom, top = self._box(level)
+            if np.all(bottom <= low) and np.all(high <= top):
+                break
             level += 1
-
-    def _step(self, level: int) -> Step:
-        while len(self._steps) <= level:
-            half = self._half * _GROWTH ** len(self._steps)
-            low, high = np.maximum(self._middle - half, self.least), np.minimum(self._middle + half, self.most)
-            self._steps.append(self._model(low, high))
+        if level not in self._steps:
+            self._steps[level] = self._model(bottom, top)
         return self._steps[level]
+
+    def _box(self, level: int) -> tuple[Floats, Floats]:
+        half = self._half * _GROWTH**level
+        return np.maximum(self._middle - half, self.least), np.minimum(self._middle + half, self.most)
 
     def _model(self, low: Floats, high: Floats) -> Step:
         matrix = self.system.fitted_matrix(low, high)

@@ -30,7 +30,7 @@ def safe(
     seed: int = 0,
     verbose: bool = False,
 ) -> Verdict:
-    """Does the system stay in its safe set when the model chooses the actions?
+    """Ask whether a system stays in its safe set when the model chooses the actions.
 
     The question is about every first state of the system, every disturbance and observation error it allows, and every
     expert that may be chosen in float64 arithmetic. The states 0, 1, ..., ``steps`` are looked at.
@@ -86,7 +86,7 @@ def reaches(
     seed: int = 0,
     verbose: bool = False,
 ) -> Verdict:
-    """Does every run enter a goal within a number of steps?
+    """Ask whether every run enters a goal within a number of steps.
 
     Parameters
     ----------

@@ -75,6 +75,7 @@ def _read_json(path: str | os.PathLike[str]) -> Any:
 
 def _document_of(model: Any) -> dict[str, Any]:
     """Describe a mixture, or a classifier or policy that holds one, as its file does."""
+    held: Any
     for held in (model, getattr(model, "mixture_", None), getattr(model, "mixture", None)):
         if hasattr(held, "gate_weights"):
             kind = _CLASS_TYPES[held.classes.dtype.kind]

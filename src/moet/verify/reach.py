@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class ReachSearch:
         self.needs = _sides(system) if goal is not None else [*system.safe, *_sides(system)]
         self.goals = list(goal or [])
         self.policy = Policy.of(mixture, system.actions_of(mixture))
-        self.loop = _loop(system, steps, self.needs, self.goals)
+        self.loop = _loop(system, steps, tuple(self.needs), tuple(self.goals))
         magnitude = self.loop.magnitude
         self.gate_errors = gate_errors(self.policy.weights, self.policy.bias, -magnitude, magnitude)
         self.tables = tabulate(self.loop, self.policy, self.gate_errors)
@@ -184,15 +184,15 @@ class ReachSearch:
         """A counterexample among random runs."""
         states, upper = self.replay.random_runs(self.steps, _RANDOM_RUNS, np.random.default_rng(self.seed))
         if not self.goals:
-            rows, limits = _rows(list(self.system.safe), states.shape[2]), [c.bound for c in self.system.safe]
+            rows, limits = _rows(self.system.safe, states.shape[2]), [c.bound for c in self.system.safe]
             suspicious = np.any(states @ rows.T > np.array(limits, dtype=np.float64), axis=(0, 2))
         else:
             inside = np.all(states @ self.loop.goal_rows.T <= self.loop.goal_limits, axis=2)
             suspicious = ~np.any(inside, axis=0)
         confirm = self.replay.leaves_safe_set if not self.goals else self._misses_goal
-        for run in np.flatnonzero(suspicious)[:_MOST_FAILURES]:
-            chosen = self.replay.disturbances(upper[:, run])
-            within = self.replay.starts([states[0, run]])
+        for i in np.flatnonzero(suspicious)[:_MOST_FAILURES]:
+            chosen = self.replay.disturbances(upper[:, i])
+            within = self.replay.starts([states[0, i]])
             if trace := next(filter(None, (confirm(start, chosen) for start in within)), None):
                 return trace
         return None
@@ -241,7 +241,7 @@ class ReachSearch:
                 return trace
         return None
 
-    def _misses_goal(self, start: list[Fraction], disturbances: list[list[Fraction]]) -> Trace | None:
+    def _misses_goal(self, start: Sequence[Fraction], disturbances: Sequence[Sequence[Fraction]]) -> Trace | None:
         return self.replay.misses_goal(self.goals, start, disturbances)
 
     def _flush(self) -> None:
@@ -290,7 +290,8 @@ def _sides(system: AffineSystem) -> list[HalfSpace]:
     return conditions
 
 
-def _loop(system: AffineSystem, steps: int, needs: list[HalfSpace], goals: list[HalfSpace]) -> Loop:
+@lru_cache(maxsize=8)  # one system is often asked about many policies
+def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals: tuple[HalfSpace, ...]) -> Loop:
     d = system.n_states
     low, high = np.array(system.initial, dtype=np.float64).T
     disturbance = np.array(system.disturbance, dtype=np.float64)
@@ -317,12 +318,12 @@ def _loop(system: AffineSystem, steps: int, needs: list[HalfSpace], goals: list[
     )
 
 
-def _rows(conditions: list[HalfSpace], d: int) -> Floats:
+def _rows(conditions: Sequence[HalfSpace], d: int) -> Floats:
     return np.array([condition.coefficients for condition in conditions], dtype=np.float64).reshape(-1, d)
 
 
 def _magnitude(
-    low: Floats, high: Floats, matrix: Floats, offsets: Floats, radius: Floats, needs: list[HalfSpace], steps: int
+    low: Floats, high: Floats, matrix: Floats, offsets: Floats, radius: Floats, needs: Sequence[HalfSpace], steps: int
 ) -> Floats:
     """Bound the absolute value of every state, before every step, as far as the needs are met."""
     least, most = np.full(len(low), -np.inf), np.full(len(low), np.inf)

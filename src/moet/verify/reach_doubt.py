@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from moet.verify.certificate import Certificate
 from moet.verify.conditions import HalfSpace
 from moet.verify.rational import Row, Side, decide
 from moet.verify.reach_state import BOUND, DEAD, EXPERT, N_ROWS, NODE, START, TAKEN, TIME, VOID, Search
-from moet.verify.reach_tables import DEPTH, FEATURE, LEFT_CHILD, PARENT, Floats, Policy, Tables
+from moet.verify.reach_tables import DEPTH, FEATURE, LEFT_CHILD, PARENT, Floats, Ints, Policy, Tables
 from moet.verify.simplex import proven_bound
 from moet.verify.system import AffineSystem
 
@@ -45,7 +46,7 @@ class Proofs(NamedTuple):
 
     def write(self, certificate: Certificate) -> None:
         """Append them to a certificate."""
-        codes = bytes(int(kind) + 8 * len(multipliers) for kind, multipliers in self.records)
+        codes = bytes(kind + 8 * len(multipliers) for kind, multipliers in self.records)
         pairs = [pair for _, multipliers in self.records for pair in multipliers]
         certificate.add(codes, array("i", [name for name, _ in pairs]), array("d", [number for _, number in pairs]))
 
@@ -108,14 +109,14 @@ class Doubt:
                     return answer
                 multipliers, empty = answer
                 if empty and not is_goal:
-                    records.append((VOID, multipliers))
+                    records.append((int(VOID), multipliers))
                     break
                 if empty:
-                    records.append((DEAD, multipliers))
+                    records.append((int(DEAD), multipliers))
                     continue
             if is_goal:
                 multipliers = [(guard, 1.0), *multipliers]
-            records.append((DEAD if is_goal else BOUND, multipliers))
+            records.append((int(DEAD if is_goal else BOUND), multipliers))
         if any(len(multipliers) > _MOST_MULTIPLIERS for _, multipliers in records):
             return None
         return Proofs(records)
@@ -155,7 +156,7 @@ class Doubt:
         multipliers = [(names[i], part) for i, value in answer.items() for part in _float_parts(value / (weight or 1))]
         return multipliers, weight is None
 
-    def _constant(self, frames: Floats) -> Vector:
+    def _constant(self, frames: Ints) -> Vector:
         """Constant part of the state at the end of a path."""
         constant: Vector = [Fraction(0)] * len(self._radius)
         for frame in frames[1:]:
@@ -168,11 +169,11 @@ class Doubt:
         parts = zip(self._system.matrix, offset, self._middle, strict=True)
         return [_dot(row, constant) + o + m for row, o, m in parts]
 
-    def _rows(self, frames: Floats, wanted: set[int]) -> Iterator[tuple[int, ExactRow]]:
+    def _rows(self, frames: Ints, wanted: set[int]) -> Iterator[tuple[int, ExactRow]]:
         """Rows a·x_0 <= b of the decisions on a path, by name."""
         policy, tables = self._policy, self._tables
         constant: Vector = [Fraction(0)] * len(self._radius)
-        for before, frame in zip(frames, frames[1:], strict=False):
+        for before, frame in pairwise(frames):
             time, expert, node = int(before[TIME]), int(frame[EXPERT]), int(frame[NODE])
             if expert < START:
                 i = int(START) - 1 - expert

@@ -238,7 +238,7 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
                 best = e
         s.places[p, 0], s.places[p, 1] = best, policy.roots[best]
 
-    n_pieces = 1 + _NONE
+    n_pieces: Any = 1 + _NONE
     for e in range(n_experts):
         visited = n_experts == 1
         for p in range(s.frames[frame, N_POINTS]):
@@ -261,7 +261,7 @@ def _expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> bo
     """Whether an expert may be chosen somewhere in a frame; if not, the proof is recorded."""
     time = s.frames[frame, TIME]
     d = tables.matrix.shape[0]
-    rival = 1 + _NONE
+    rival: Any = 1 + _NONE
     least = np.inf
     for j in range(tables.n_experts):
         if j == e:
@@ -326,8 +326,9 @@ def _walk_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_p
 
 @njit(**_INTERNAL)
 def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: int, n: int) -> Any:
-    """The side of a split to visit first (1 is left, -1 right) in the region of the first ``n`` rows, and whether the
-    other one must be visited too; records which, and why not both.
+    """Find the side of a split to visit first (1 is left, -1 right), and whether the other must be visited too.
+
+    That is in the region of the first ``n`` rows. Records which, and why not both.
     """
     time = s.frames[frame, TIME]
     d = tables.matrix.shape[0]

@@ -25,8 +25,8 @@ STACK, CODES, REFS, RESOLVED, SILENT, CONDITION, PIECES, PROGRAMS, PATHS, MOST_R
 stack has been decided; write no records); the condition in question; and what has been done so far."""
 
 MET, NOBODY = 1, 2
-"""What the caller says in ``counts[RESOLVED]``: all conditions are met (at the last step, the goal too), or the piece is
-empty."""
+"""What the caller says in ``counts[RESOLVED]``: all conditions are met (at the last step, the goal too); or the piece
+is empty."""
 
 TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, NODE, TAKEN = range(7)
 """Columns of ``Search.frames``; the last three say which piece of the frame before it a frame is."""
@@ -74,7 +74,7 @@ class Search(NamedTuple):
         n_times, _, d = tables.rows.shape
         n_nodes, n_frames = len(policy.nodes), n_times * (2 if tables.n_goals else 1) + 1
         n_rows = n_times * (tables.n_experts + policy.depth + tables.n_goals)
-        n_codes = 8 * most_records(policy, tables) + 4096
+        n_codes = 4 * most_records(policy, tables) + 2048
         vectors = np.zeros((4, d))
         vectors[LOW], vectors[HIGH] = -1.0, 1.0
         search = cls(

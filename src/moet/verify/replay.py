@@ -44,11 +44,11 @@ class Replay:
     def misses_goal(self, goal: Sequence[HalfSpace], start: Vector, disturbances: Sequence[Vector]) -> Trace | None:
         """Run from ``start`` under all the given disturbances; None if the goal is reached at some time."""
         n_runs = 0
-        for states, actions in self._runs(start, disturbances):
+        for states, classes in self._runs(start, disturbances):  # noqa: B007 (the last ones are used)
             n_runs += 1
             if all(_holds(condition, states[-1]) for condition in goal):
                 return None
-        return self._trace(states, actions, disturbances) if n_runs == len(disturbances) + 1 else None
+        return self._trace(states, classes, disturbances) if n_runs == len(disturbances) + 1 else None
 
     def worst_disturbances(self, row: Vector, steps: int, end: int) -> list[list[Fraction]]:
         """Disturbances of ``steps`` steps that make row·x largest after ``end`` of them."""
@@ -56,7 +56,7 @@ class Replay:
         chosen = []
         for _ in range(end):
             chosen.append([high if a >= 0 else low for a, (low, high) in zip(row, system.disturbance, strict=True)])
-            row = [sum(row[q] * system.matrix[q][k] for q in range(len(row))) for k in range(len(row))]
+            row = [sum((row[q] * system.matrix[q][k] for q in range(len(row))), Fraction(0)) for k in range(len(row))]
         idle = [[(low + high) / 2 for low, high in system.disturbance]] * (steps - end)
         return [*chosen[::-1], *idle]
 
@@ -100,7 +100,8 @@ class Replay:
 
     def _runs(self, start: Vector, disturbances: Sequence[Vector]) -> Iterable[tuple[list[list[Fraction]], list[int]]]:
         """Longer and longer runs; they end where the exact and the deployed policy disagree."""
-        states, classes = [list(start)], []
+        states = [list(start)]
+        classes: list[int] = []
         yield states, classes
         for disturbance in disturbances:
             chosen = self._class(states[-1])

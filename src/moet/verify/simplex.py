@@ -35,7 +35,7 @@ TOLERANCE = 1e-11
 """A constraint counts as satisfied up to this. Rows should be scaled so that a·x ranges over about 1 in the box."""
 
 BORROWING = {**OPTIONS, "_nrt": False}
-"""Options of kernels that allocate nothing and keep nothing: without counting references they are three times as fast."""
+"""Options of kernels that allocate and keep nothing: without counting references they are three times as fast."""
 
 _PIVOT = 1e-9
 _REFACTOR = 24

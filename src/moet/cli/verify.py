@@ -1,0 +1,128 @@
+"""``moet verify``: questions about a policy in a system, or about its answers in a box."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moet.cli.always import answer_always
+from moet.cli.output import AsJson, check_writable, print_json, print_report
+from moet.cli.verdicts import (
+    CertificateFile,
+    Seed,
+    Timeout,
+    Where,
+    exit_code,
+    name_of,
+    save_certificate,
+    verdict_document,
+    verdict_report,
+)
+from moet.errors import InputError
+
+if TYPE_CHECKING:
+    from moet.verify.result import Trace
+    from moet.verify.system import System
+
+
+def verify(
+    model: Annotated[Path, typer.Argument(help="Model file of a hard mixture.")],
+    system: Annotated[str | None, typer.Option(help="System to act on, such as cartpole or cartpole_linear.")] = None,
+    steps: Annotated[int | None, typer.Option(min=0, help="Stay safe so many steps; for ever by default.")] = None,
+    within: Annotated[int | None, typer.Option(min=0, help="Reach the goal in so many steps instead.")] = None,
+    goal: Annotated[list[str] | None, typer.Option(help='Goal, such as "position >= 0.5"; may be repeated.')] = None,
+    always: Annotated[list[str] | None, typer.Option(help="Always give this answer instead; may be repeated.")] = None,
+    where: Where = None,
+    certificate: CertificateFile = None,
+    plot: Annotated[Path | None, typer.Option(help="File to draw a counterexample to, such as trace.png.")] = None,
+    timeout: Timeout = 60.0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Prove something about a model, or find a counterexample.
+
+    With --system: do all runs of that system stay safe (or, with --within, reach the goal) when the model chooses the
+    actions? With --always: does the model always give that answer where --where says? Exit codes: 0 proved, 1 refuted,
+    3 unknown.
+    """
+    if (system is None) == (always is None):
+        raise InputError("give either --system (a question about runs) or --always (a question about answers)")
+    if always is not None:
+        answer_always(model, always, where, certificate, timeout, seed, as_json)
+        return
+    for path in (certificate, plot):
+        if path is not None:
+            check_writable(path)
+    if where is not None:
+        raise InputError("--where goes with --always; first states of runs are part of the system")
+    if within is None and goal:
+        raise InputError("--goal goes with --within, the number of steps to reach it in")
+    if within is not None and steps is not None:
+        raise InputError("give either --steps (stay safe) or --within (reach the goal)")
+    from moet import load
+    from moet.verify import systems
+    from moet.verify.loop import reaches, safe
+    from moet.verify.result import Refuted
+
+    subject = systems.named(str(system))
+    mixture = load(model)
+    shown = not as_json
+    if within is not None:
+        verdict = reaches(mixture, subject, goal, within=within, timeout=timeout, seed=seed, verbose=shown)
+    else:
+        verdict = safe(mixture, subject, steps, timeout=timeout, seed=seed, verbose=shown)
+    saved = save_certificate(verdict, certificate)
+    trace = verdict.trace if isinstance(verdict, Refuted) else None
+    if plot is not None and trace is not None:
+        _draw(trace, subject, plot)
+    if as_json:
+        question = {"question": "safe" if within is None else "reaches", "model": str(model), "system": subject.name}
+        numbers = {
+            "steps": steps,
+            "within": within,
+            "goal": goal,
+            "certificate": saved,
+            "trace": _trace_document(trace),
+        }
+        print_json({**verdict_document(verdict), **question, **numbers})
+        raise typer.Exit(exit_code(verdict))
+    horizon = "for ever" if steps is None else f"for {steps} steps"
+    claim = (
+        f"{subject.name} stays safe {horizon}"
+        if within is None
+        else f"{subject.name} reaches its goal in {within} steps"
+    )
+    typer.echo(f"{name_of(verdict)}: {claim}")
+    if trace is not None:
+        _print_trace(trace, subject)
+    print_report(verdict_report(verdict) | ({"certificate": saved} if saved else {}))
+    raise typer.Exit(exit_code(verdict))
+
+
+def _trace_document(trace: Trace | None) -> dict[str, Any] | None:
+    if trace is None:
+        return None
+    disturbances = None if trace.disturbances is None else trace.disturbances.tolist()
+    return {"states": trace.states.tolist(), "actions": list(trace.actions), "disturbances": disturbances}
+
+
+def _print_trace(trace: Trace, system: System) -> None:
+    width = max(12, *(len(name) for name in system.states))
+    typer.echo("time  " + "  ".join(f"{name:>{width}}" for name in system.states) + "  action")
+    for time, state in enumerate(trace.states):
+        action = trace.actions[time] if time < len(trace.actions) else ""
+        typer.echo(f"{time:4d}  " + "  ".join(f"{value:{width}.6g}" for value in state) + f"  {action}")
+
+
+def _draw(trace: Trace, system: System, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for name, values in zip(system.states, trace.states.T, strict=True):
+        axes.plot(values, marker=".", label=name)
+    axes.set(xlabel="time", title=f"counterexample in {system.name}")
+    axes.legend()
+    figure.savefig(path)

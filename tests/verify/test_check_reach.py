@@ -1,0 +1,230 @@
+"""The checker of closed loops must reject whatever is not a proof."""
+
+import copy
+import json
+import subprocess
+import sys
+from array import array
+
+import numpy as np
+import pytest
+
+from moet import Mixture, Tree
+from moet.errors import CertificateError
+from moet.model.file import digest
+from moet.verify import Certificate, Proved, check, reaches, safe, systems
+from moet.verify.plain import plain_model, plain_system, system_digest
+
+from .random_loops import random_loop
+
+RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
+
+
+def policy() -> Mixture:
+    """Three experts; one of them has a tree whose sides disagree."""
+    tree = Tree([2, -1, -1], [0.01, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [1, 0], [0, 1]])
+    weights = [0 * RULE, RULE, 0.5 * RULE + [0, 0, 3, 0]]
+    return Mixture(weights, [0.0, 1.0, -0.6], [Tree.leaf([1, 0]), Tree.leaf([0, 1]), tree], classes=["left", "right"])
+
+
+@pytest.fixture(scope="module")
+def proof():
+    verdict = safe(policy(), systems.cartpole_published(), steps=5)
+    assert isinstance(verdict, Proved)
+    return verdict.certificate
+
+
+def unpacked(certificate: Certificate):
+    """Codes, references and numbers of a certificate."""
+    codes, refs, numbers = bytearray(), array("i"), array("d")
+    for block in certificate._read_blocks():
+        codes += block[0]
+        refs += block[1]
+        numbers += block[2]
+    return codes, refs, numbers
+
+
+def packed(certificate: Certificate, codes, refs, numbers, **claim) -> Certificate:
+    forged = Certificate(certificate.kind, certificate.claim | claim)
+    forged.add(bytes(codes), refs, numbers)
+    return forged
+
+
+def rejected(certificate, model=None, system=None) -> bool:
+    try:
+        check(certificate, model or policy(), system or systems.cartpole_published())
+    except CertificateError:
+        return True
+    return False
+
+
+def test_the_proof_itself_is_accepted(proof):
+    assert check(packed(proof, *unpacked(proof)), policy(), systems.cartpole_published())
+
+
+def test_every_changed_multiplier_that_matters_is_noticed(proof):
+    """A proof may survive a slightly other multiplier, but not a missing one: the search uses no more than it needs."""
+    codes, refs, numbers = unpacked(proof)
+    places = range(0, len(numbers), 7)
+    kept = 0
+    for i in places:
+        changed = array("d", numbers)
+        changed[i] = 0.0
+        kept += not rejected(packed(proof, codes, refs, changed))
+    assert kept == 0
+    for i in places:
+        changed = array("d", numbers)
+        changed[i] = -numbers[i]
+        assert rejected(packed(proof, codes, refs, changed))
+
+
+def test_every_changed_reference_or_code_is_noticed(proof):
+    codes, refs, numbers = unpacked(proof)
+    for i in range(0, len(refs), 11):
+        for step in (1, 1000000, -1000000):
+            changed = array("i", refs)
+            changed[i] += step
+            assert rejected(packed(proof, codes, changed, numbers)), (i, step)
+    for i in range(0, len(codes), 17):
+        for kind in range(8):
+            if kind != codes[i] % 8:
+                changed_codes = bytearray(codes)
+                changed_codes[i] = codes[i] - codes[i] % 8 + kind
+                assert rejected(packed(proof, changed_codes, refs, numbers)), (i, kind)
+
+
+def test_a_shorter_or_longer_proof_is_noticed(proof):
+    codes, refs, numbers = unpacked(proof)
+    assert rejected(packed(proof, codes[:-1], refs, numbers))
+    assert rejected(packed(proof, codes + bytes([0]), refs, numbers))
+    assert rejected(packed(proof, codes, refs, numbers, steps=6))
+    assert rejected(packed(proof, codes, refs, numbers, steps=4))
+    assert rejected(packed(proof, codes, refs, numbers, steps=True))
+    assert rejected(packed(proof, b"", array("i"), array("d"), steps=-1))
+
+
+def test_the_claim_names_model_and_system(proof):
+    other = Mixture(policy().gate_weights, policy().gate_bias + 1e-9, policy().trees, classes=["left", "right"])
+    assert rejected(proof, model=other)
+    assert rejected(proof, system=systems.cartpole_published(angle="0.100001"))
+
+
+def numbers_in(document, path=()):
+    """Places of all numbers in a document of a system or model."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from numbers_in(value, (*path, key))
+    elif isinstance(document, list):
+        for i, value in enumerate(document):
+            yield from numbers_in(value, (*path, i))
+    elif isinstance(document, str) and path[-1] not in ("name", "format", "kind"):
+        try:
+            float(eval(document))
+        except (NameError, SyntaxError):
+            return
+        yield path
+    elif isinstance(document, float):
+        yield path
+
+
+def replaced(document, path, value):
+    changed = copy.deepcopy(document)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+def test_a_forged_digest_does_not_help(proof):
+    """Whoever changes the system or the model and the digest in the claim has no proof about the changed one."""
+    codes, refs, numbers = unpacked(proof)
+    system = systems.cartpole_published().document()
+    changes = {
+        ("initial", 0, 1): "1/2",
+        ("initial", 3, 0): "-1/2",
+        ("safe", 0, "bound"): "1/20",
+        ("disturbance", 3, 1): "1/10",
+        ("observation_error", 1): "1/100",
+        ("dynamics", "matrix", 3, 2): "9/10",
+        ("dynamics", "offsets", 0, 3): "-1/10",
+        ("domain", 0): ["-1/20", "1/20"],
+    }
+    for path, value in changes.items():
+        other = replaced(system, path, value)
+        forged = packed(proof, codes, refs, numbers, system=system_digest(other))
+        assert rejected(forged, system=other), path
+    for change in (5.0, -5.0):  # push one way always
+        bias = policy().gate_bias + np.array([0.0, change, 0.0])
+        other = Mixture(policy().gate_weights, bias, policy().trees, ["left", "right"])
+        forged = packed(proof, codes, refs, numbers, model=digest(other))
+        assert rejected(forged, model=other), change
+
+
+def test_every_number_of_the_system_is_part_of_its_name(proof):
+    system = systems.cartpole_published().document()
+    places = list(numbers_in(system))
+    assert len(places) > 40
+    for path in places:
+        assert rejected(proof, system=replaced(system, path, "7/3")), path
+
+
+def test_malformed_systems_and_models_are_rejected_not_crashed_on(proof):
+    codes, refs, numbers = unpacked(proof)
+    system = systems.cartpole_published().document()
+    for path, value in {("dynamics",): {}, ("initial", 0): ["1", "0"], ("states",): [], ("safe",): [{}]}.items():
+        other = replaced(system, path, value)
+        assert rejected(packed(proof, codes, refs, numbers, system=system_digest(other)), system=other), path
+    with pytest.raises(CertificateError):
+        plain_model({"gate": {}})
+    with pytest.raises(CertificateError):
+        plain_system({"format": "something else"})
+    with pytest.raises(CertificateError):
+        check(proof, policy())
+    with pytest.raises(CertificateError):
+        check(3, policy(), system)
+
+
+def test_soft_models_are_not_covered(proof):
+    soft = Mixture(policy().gate_weights, policy().gate_bias, policy().trees, ["left", "right"], prediction="soft")
+    assert rejected(packed(proof, *unpacked(proof), model=digest(soft)), model=soft)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_proofs_about_goals_break_too(seed):
+    rng = np.random.default_rng(seed)
+    verdict = None
+    while not isinstance(verdict, Proved) or verdict.certificate.n_bytes < 60:
+        loop = random_loop(rng)
+        verdict = reaches(loop.mixture, loop.system, within=loop.steps)
+    certificate = verdict.certificate
+    codes, refs, numbers = unpacked(certificate)
+    assert rejected(packed(certificate, codes, refs, numbers, goal=[]), loop.mixture, loop.system)
+    harder = [{"coefficients": ["1"] * loop.system.n_states, "bound": "-1000"}]
+    assert rejected(packed(certificate, codes, refs, numbers, goal=harder), loop.mixture, loop.system)
+    for i in range(len(numbers)):
+        changed = array("d", numbers)
+        changed[i] = -1.0
+        assert rejected(packed(certificate, codes, refs, changed), loop.mixture, loop.system)
+
+
+def test_plain_models_have_the_digest_of_their_file(tmp_path):
+    assert plain_model(policy()).digest == digest(policy())
+    assert plain_model(policy()).trees[2].label == [-1, 0, 1]
+
+
+def test_the_checker_loads_the_standard_library_only(proof, tmp_path):
+    """Model, system and certificate from files: neither NumPy nor the search is imported."""
+    from moet import save
+
+    save(policy(), tmp_path / "m.moet.json")
+    proof.save(tmp_path / "p.cert")
+    (tmp_path / "s.json").write_text(json.dumps(systems.cartpole_published().document()))
+    script = (
+        "import sys; from moet.verify.check import check; print(check(*sys.argv[1:]), "
+        "sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'numba', 'scipy', 'sklearn'}), "
+        "'moet.verify.reach' in sys.modules)"
+    )
+    files = [str(tmp_path / name) for name in ("p.cert", "m.moet.json", "s.json")]
+    run = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", "[]", "False"]
