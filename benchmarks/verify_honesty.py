@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from moet import Mixture, Tree
 from moet.verify import smtlib
 from moet.verify.box import Box
-from moet.verify.check_static import check_static
-from moet.verify.contrast import differences
-from moet.verify.distance import distance_of
+from moet.verify.checker.check_static import check_static
+from moet.verify.checker.plain import plain_model
 from moet.verify.exact import ExactMixture, exactly
-from moet.verify.nearest import closest
-from moet.verify.plain import plain_model
-from moet.verify.queries import always, equivalent
+from moet.verify.inputs.contrast import differences
+from moet.verify.inputs.distance import distance_of
+from moet.verify.inputs.nearest import closest
+from moet.verify.inputs.queries import always, equivalent
 from moet.verify.result import Closest, Proved, Refuted, Unknown
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ from harness import cpu_seconds, machine, show, single_threaded
 
 from moet import Mixture, MoETClassifier, Tree
 from moet.verify import Proved, Refuted, blocks, check, safe, systems
-from moet.verify.chain import proven_ranges
 from moet.verify.limits import Deadline
+from moet.verify.loops.chain import proven_ranges
 
 GAIN = np.array([5.778, 11.041, 96.362, 25.0])
 """A well-damped linear policy: push right iff GAIN·x > 0."""

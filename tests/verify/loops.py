@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from moet import Mixture, Tree
-from moet.verify.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
 
 
 def tank(**changes: object) -> NonlinearSystem:

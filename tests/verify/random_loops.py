@@ -8,7 +8,7 @@ import numpy as np
 
 from moet import Mixture, Tree
 from moet.verify.result import Trace
-from moet.verify.system import AffineSystem
+from moet.verify.systems.system import AffineSystem
 
 
 class SmallLoop(NamedTuple):

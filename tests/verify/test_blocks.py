@@ -4,12 +4,12 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import Proved, Refuted, Unknown, check, systems
-from moet.verify.blocks import safe_in_blocks
-from moet.verify.chain import proven_ranges
-from moet.verify.frame import leaves_of
 from moet.verify.limits import Deadline
-from moet.verify.runs import simulate
-from moet.verify.shape import choose_shape
+from moet.verify.loops.blocks import safe_in_blocks
+from moet.verify.loops.chain import proven_ranges
+from moet.verify.loops.frame import leaves_of
+from moet.verify.loops.runs import simulate
+from moet.verify.loops.shape import choose_shape
 
 from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
 

@@ -13,7 +13,7 @@ from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Certificate, Proved, check, reaches, safe, systems
-from moet.verify.plain import plain_model, plain_system, system_digest
+from moet.verify.checker.plain import plain_model, plain_system, system_digest
 
 from .random_loops import random_loop
 
@@ -223,7 +223,7 @@ def test_the_checker_loads_the_standard_library_only(proof, tmp_path):
     script = (
         "import sys; from moet.verify.check import check; print(check(*sys.argv[1:]), "
         "sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'numba', 'scipy', 'sklearn'}), "
-        "'moet.verify.reach' in sys.modules)"
+        "'moet.verify.loops.reach' in sys.modules)"
     )
     files = [str(tmp_path / name) for name in ("p.cert", "m.moet.json", "s.json")]
     run = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True, check=True)

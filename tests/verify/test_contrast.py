@@ -10,7 +10,7 @@ from moet import Mixture
 from moet.errors import InputError
 from moet.verify import Box, differences
 from moet.verify.exact import ExactMixture, exactly
-from moet.verify.volume import confidence_interval
+from moet.verify.inputs.volume import confidence_interval
 
 from .small import half_planes, random_mixture, scaled, single, stump
 

@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 
 from moet.errors import InputError
-from moet.verify.conditions import HalfSpace, half_spaces
-from moet.verify.equations import Algebra, Expression
+from moet.verify.systems.conditions import HalfSpace, half_spaces
+from moet.verify.systems.equations import Algebra, Expression
 
 FRACTIONS = Algebra(
     constant=lambda value: value,

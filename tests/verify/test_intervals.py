@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from moet.verify.check_enclosure import BITS, _wave_at, rounded
-from moet.verify.intervals import FUNCTIONS, Interval, Slope, cosine, root, sine
+from moet.verify.checker.check_enclosure import BITS, _wave_at, rounded
+from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope, cosine, root, sine
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
 shares = st.floats(0, 1)

@@ -11,12 +11,12 @@ import pytest
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Proved, Refuted, check, systems
-from moet.verify.certificate import Certificate
-from moet.verify.chain import proven_ranges
-from moet.verify.check_invariant import check_blocks
-from moet.verify.invariant import safe_for_ever
+from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.check_invariant import check_blocks
+from moet.verify.checker.plain import plain_model, system_digest
 from moet.verify.limits import Deadline
-from moet.verify.plain import plain_model, system_digest
+from moet.verify.loops.chain import proven_ranges
+from moet.verify.loops.invariant import safe_for_ever
 
 from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
 

@@ -9,8 +9,8 @@ import pytest
 from moet import Tree, verify
 from moet.errors import InputError
 from moet.verify import Box, Closest, Unknown, closest, robustness_radius
-from moet.verify.distance import Ray, distance_of
 from moet.verify.exact import ExactMixture, exactly
+from moet.verify.inputs.distance import Ray, distance_of
 from moet.verify.rational import Row
 from moet.verify.regions import Polytope
 

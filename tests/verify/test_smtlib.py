@@ -9,7 +9,7 @@ from moet import Mixture
 from moet.errors import InputError
 from moet.verify import Box, Proved, Refuted, Unknown, closest, smtlib, systems
 from moet.verify.smtlib import _number
-from moet.verify.system import AffineSystem
+from moet.verify.systems.system import AffineSystem
 
 from .small import half_planes, random_mixture, rounding_victim, scaled
 

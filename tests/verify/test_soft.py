@@ -116,7 +116,7 @@ def test_an_unbounded_domain_is_an_error():
 
 @pytest.mark.parametrize("prediction", ["hard", "soft"])
 def test_bounds_contain_every_answer_in_the_box(prediction):
-    from moet.verify.soft import _Bounds, _Boxes
+    from moet.verify.inputs.soft import _Bounds, _Boxes
 
     rng = np.random.default_rng(0)
     for seed in range(20):

@@ -7,8 +7,8 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import systems
-from moet.verify.check_enclosure import StepChecker
-from moet.verify.system import System
+from moet.verify.checker.check_enclosure import StepChecker
+from moet.verify.systems.system import System
 
 SHIPPED = ("cartpole_published", "cartpole_linear", "cartpole", "mountaincar", "pendulum")
 

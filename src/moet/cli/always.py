@@ -23,7 +23,7 @@ def answer_always(
     if certificate is not None:
         check_writable(certificate)
     from moet import load
-    from moet.verify.queries import always
+    from moet.verify.inputs.queries import always
     from moet.verify.result import Proved, Refuted
 
     mixture = load(model)

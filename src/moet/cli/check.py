@@ -23,8 +23,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check a proof with exact arithmetic. Exit codes: 0 accepted, 1 rejected."""
-    from moet.verify.certificate import Certificate
     from moet.verify.check import check as confirm
+    from moet.verify.checker.certificate import Certificate
 
     start = time.perf_counter()
     reason: str | None = None

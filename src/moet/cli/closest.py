@@ -46,7 +46,7 @@ def closest(
         check_writable(certificate)
     from moet import load
     from moet.verify.arguments import state
-    from moet.verify.nearest import closest as find_closest
+    from moet.verify.inputs.nearest import closest as find_closest
     from moet.verify.result import Unknown
 
     mixture = load(model)

@@ -46,8 +46,8 @@ def compare(
     if certificate is not None:
         check_writable(certificate)
     from moet import load
-    from moet.verify.contrast import differences
-    from moet.verify.queries import equivalent
+    from moet.verify.inputs.contrast import differences
+    from moet.verify.inputs.queries import equivalent
     from moet.verify.result import Proved, Refuted
 
     a, b = load(first), load(second)

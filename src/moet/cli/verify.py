@@ -24,7 +24,7 @@ from moet.errors import InputError
 
 if TYPE_CHECKING:
     from moet.verify.result import Trace
-    from moet.verify.system import System
+    from moet.verify.systems.system import System
 
 
 def verify(
@@ -63,7 +63,7 @@ def verify(
         raise InputError("give either --steps (stay safe) or --within (reach the goal)")
     from moet import load
     from moet.verify import systems
-    from moet.verify.loop import reaches, safe
+    from moet.verify.loops.loop import reaches, safe
     from moet.verify.result import Refuted
 
     subject = systems.named(str(system))

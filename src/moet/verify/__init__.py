@@ -13,11 +13,11 @@ from moet.verify.check import check  # not lazily: once loaded, the module of th
 if TYPE_CHECKING:
     from moet.verify import systems
     from moet.verify.box import Box
-    from moet.verify.certificate import Certificate
-    from moet.verify.contrast import differences
-    from moet.verify.loop import reaches, safe
-    from moet.verify.nearest import closest, robustness_radius
-    from moet.verify.queries import always, equivalent
+    from moet.verify.checker.certificate import Certificate
+    from moet.verify.inputs.contrast import differences
+    from moet.verify.inputs.nearest import closest, robustness_radius
+    from moet.verify.inputs.queries import always, equivalent
+    from moet.verify.loops.loop import reaches, safe
     from moet.verify.result import Closest, Differences, Proved, Refuted, Trace, Unknown, Verdict
 
 __all__ = [
@@ -42,13 +42,13 @@ __all__ = [
 ]
 
 _HOME = {
-    **dict.fromkeys(["always", "equivalent"], "queries"),
-    **dict.fromkeys(["closest", "robustness_radius"], "nearest"),
-    "differences": "contrast",
+    **dict.fromkeys(["always", "equivalent"], "inputs.queries"),
+    **dict.fromkeys(["closest", "robustness_radius"], "inputs.nearest"),
+    "differences": "inputs.contrast",
     **dict.fromkeys(["Closest", "Differences", "Proved", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
-    **dict.fromkeys(["reaches", "safe"], "loop"),
+    **dict.fromkeys(["reaches", "safe"], "loops.loop"),
     "Box": "box",
-    "Certificate": "certificate",
+    "Certificate": "checker.certificate",
 }
 
 

@@ -17,16 +17,16 @@ from numpy.typing import ArrayLike
 from moet.errors import InputError
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
-from moet.verify.agreement import Grouped
 from moet.verify.arguments import common_groups, comparable, domain_bounds, known_labels, parts_of_one_sign, state
 from moet.verify.box import Box
-from moet.verify.distance import Norm
 from moet.verify.exact import ExactMixture, exactly
+from moet.verify.inputs.agreement import Grouped
+from moet.verify.inputs.distance import Norm
 from moet.verify.rational import Row
 from moet.verify.regions import hard_mixture
 from moet.verify.result import Proved, Refuted, Unknown
 from moet.verify.rounding import logit_errors
-from moet.verify.system import AffineSystem
+from moet.verify.systems.system import AffineSystem
 
 Encoding = Literal["compact", "published"]
 """``"published"``: the nested ifs of the paper, one per expert and per test, whose values are the actions."""

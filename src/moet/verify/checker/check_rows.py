@@ -1,0 +1,258 @@
+"""Exact inequalities of a closed loop, for the checker of proofs about it. Standard library only.
+
+With x' = A x + o(action) + w, w in a box, the state at time t is Aᵗ x_0 + c_t plus what the disturbances did, and c_t
+depends on the actions only. So every decision of a policy, and every condition on a state, is a linear inequality in
+the first state x_0. Its coefficients do not depend on the actions; here they are made once for each time.
+
+Inequalities are rows of integers: exact rationals times ``scale``, which is a common denominator of all of them. Only
+limits may be rounded, to the side that makes the proof harder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from math import ceil, floor, lcm
+from typing import Any
+
+from moet.errors import CertificateError
+from moet.verify.checker.plain import PlainModel, PlainTree
+
+UNIT = Fraction(1, 2**53)
+"""Largest relative error of one float64 operation."""
+
+Vector = list[Fraction]
+HalfSpace = tuple[Vector, Fraction]
+"""Coefficients a and bound b of a·x <= b."""
+
+
+class ClosedLoop:
+    """A model in a system that must stay safe or, if a goal is given, reach it.
+
+    Linear functions of the state are numbered: the logits of the experts, the states, the needs (conditions that must
+    always hold), and the conditions of the goal.
+    """
+
+    def __init__(
+        self, model: PlainModel, system: dict[str, Any], steps: int, goal: list[dict[str, Any]] | None
+    ) -> None:
+        self.trees = model.trees
+        self.n_experts = len(model.trees)
+        self.depth = max(_depth(tree) for tree in model.trees)
+        self.steps = steps
+        self.d = d = len(system["states"])
+        if len(model.feature_names) != d:
+            raise CertificateError(f"the model has {len(model.feature_names)} features, the system {d} states")
+        dynamics = system["dynamics"]
+        if dynamics["kind"] != "affine":
+            raise CertificateError("this kind of proof is about affine systems")
+        self.box = _box(system["initial"], d)
+        self.matrix = [_vector(row, d) for row in _sized(dynamics["matrix"], d)]
+        disturbance = _box(system["disturbance"], d)
+        self.radius = [(high - low) / 2 for low, high in disturbance]
+        middle = [(high + low) / 2 for low, high in disturbance]
+        offsets = _sized(dynamics["offsets"], len(system["actions"]))
+        self.offsets = [[a + b for a, b in zip(_vector(row, d), middle, strict=True)] for row in offsets]
+        self.observation_error = _vector(system["observation_error"], d)
+        if any(error < 0 for error in self.observation_error):
+            raise CertificateError("an observation error is negative")
+        actions = [_action(label, system["actions"]) for label in model.classes]
+        self.actions = [_actions(tree, actions) for tree in model.trees]
+        self.ways = [_ways(tree) for tree in model.trees]
+
+        self.needs, self.goals = _conditions(system, d, goal)
+        conditions = self.needs + self.goals
+        self.bounds = [bound for _, bound in conditions]
+        self.first_need = self.n_experts + d
+        self.first_goal = self.first_need + len(self.needs)
+        states = [[Fraction(int(i == k)) for k in range(d)] for i in range(d)]
+        experts = [[Fraction(weight) for weight in row] for row in model.weights]
+        self.functions = [*experts, *states, *(row for row, _ in conditions)]
+        bias = [Fraction(b) for b in model.bias]
+        self.gate_errors = self._gate_errors(bias)
+        self._make_integers(bias)
+
+    def _gate_errors(self, bias: Vector) -> Vector:
+        """Bound the error of every logit in float64: |error| <= (d + 2)·u·(|bias| + Σ|w||x|) + 2^-300."""
+        if self.n_experts == 1:
+            return [Fraction(0)]
+        largest = [Fraction(0)] * self.d
+        box = self.box
+        for _ in range(max(self.steps, 1)):
+            largest = [max(most, abs(low), abs(high)) for most, (low, high) in zip(largest, box, strict=True)]
+            box = self._next_box(box)
+        seen = [most + error for most, error in zip(largest, self.observation_error, strict=True)]
+        sizes = [
+            abs(b) + sum(abs(w) * x for w, x in zip(row, seen, strict=True))
+            for row, b in zip(self.functions, bias, strict=False)
+        ]
+        if max(sizes) >= 2**1020:
+            raise CertificateError("the gate's logits may overflow")
+        return [(self.d + 2) * UNIT * size + Fraction(1, 2**300) for size in sizes]
+
+    def _next_box(self, box: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+        """States one step after those of a box, as far as they meet the needs."""
+        sides = []
+        for k in range(self.d):
+            terms = [sorted((a * low, a * high)) for a, (low, high) in zip(self.matrix[k], box, strict=True)]
+            low = sum((least for least, _ in terms), min(row[k] for row in self.offsets) - self.radius[k])
+            high = sum((most for _, most in terms), max(row[k] for row in self.offsets) + self.radius[k])
+            for row, bound in self.needs:
+                if row[k] and not any(row[:k] + row[k + 1 :]):
+                    low, high = (low, min(high, bound / row[k])) if row[k] > 0 else (max(low, bound / row[k]), high)
+            # fewer digits; if there are no such states, any box will do
+            low, high = Fraction(floor(low * 2**64), 2**64), Fraction(ceil(high * 2**64), 2**64)
+            sides.append((low, max(low, high)))
+        return sides
+
+    def _make_integers(self, bias: Vector) -> None:
+        # x_0, over one denominator
+        self.x_denominator = _denominator(side for sides in self.box for side in sides)
+        self.low = [int(low * self.x_denominator) for low, _ in self.box]
+        self.high = [int(high * self.x_denominator) for _, high in self.box]
+        # c_t, over a power of one denominator
+        step = _denominator([*self.radius, *(v for row in (*self.matrix, *self.offsets) for v in row)])
+        self.powers = [step**t for t in range(self.steps + 1)]
+        self.integer_matrix = [[int(v * step) for v in row] for row in self.matrix]
+        self.integer_offsets = [[int(v * step) for v in row] for row in self.offsets]
+        # functions and limits
+        function = _denominator(v for row in self.functions for v in row)
+        self.integer_functions = [[int(v * function) for v in row] for row in self.functions]
+        thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
+        limits = lcm(function, _denominator([*bias, *thresholds, *self.bounds, *self.observation_error]))
+        self.scale = self.powers[-1] * limits
+        self.factors = [self.scale // (function * power) for power in self.powers]
+        self.scaled_bias = [int(b * self.scale) for b in bias] + [0] * (len(self.functions) - self.n_experts)
+
+    def successor(self, t: int, c: list[int], action: int) -> list[int]:
+        """c_{t+1} after an action, as integers over the next power of the denominator."""
+        power = self.powers[t]
+        return [
+            sum([a * b for a, b in zip(row, c, strict=True)]) + offset * power
+            for row, offset in zip(self.integer_matrix, self.integer_offsets[action], strict=True)
+        ]
+
+    def constant(self, t: int, c: list[int], i: int) -> int:
+        """Constant part of function i at time t."""
+        product = sum([a * b for a, b in zip(self.integer_functions[i], c, strict=True)])
+        return product * self.factors[t] + self.scaled_bias[i]
+
+    @cache  # noqa: B019 (the cache ends with the proof)
+    def row(self, t: int, i: int) -> list[int]:
+        """Linear part of function i at time t."""
+        return [int(v * self.scale) for v in self._linear(t, i)]
+
+    @cache  # noqa: B019
+    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
+        """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
+        slack = self.gate_errors[e] + self.gate_errors[j] + self._disturbance(t, e, j)
+        parts = zip(self.functions[e], self.functions[j], self.observation_error, strict=True)
+        slack += sum(abs(a - b) * error for a, b, error in parts)
+        return [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)], ceil(slack * self.scale)
+
+    @cache  # noqa: B019
+    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, bool]:
+        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
+        i = self.n_experts + feature
+        sign = 1 if left else -1
+        slack = self._disturbance(t, i) + self.observation_error[feature]
+        limit = ceil((sign * Fraction(threshold) + slack) * self.scale)
+        return [sign * v for v in self.row(t, i)], limit, not left and slack == 0
+
+    @cache  # noqa: B019
+    def condition(self, t: int, i: int) -> tuple[list[int], int]:
+        """Row of a need or a condition of the goal at time t, and its limit; with it, no disturbance can break it."""
+        limit = self.bounds[i - self.first_need] - self._disturbance(t, i)
+        return self.row(t, i), floor(limit * self.scale)
+
+    @cache  # noqa: B019
+    def _linear(self, t: int, i: int) -> Vector:
+        if t == 0:
+            return self.functions[i]
+        before = self._linear(t - 1, i)
+        return [sum((before[q] * self.matrix[q][k] for q in range(self.d)), Fraction(0)) for k in range(self.d)]
+
+    def _disturbance(self, t: int, i: int, j: int | None = None) -> Fraction:
+        """Most that disturbances before time t add to function i, or to its difference from function j."""
+        total = Fraction(0)
+        for s in range(t if any(self.radius) else 0):
+            rival = self._linear(s, j) if j is not None else [Fraction(0)] * self.d
+            total += sum(abs(a - b) * r for a, b, r in zip(self._linear(s, i), rival, self.radius, strict=True))
+        return total
+
+
+def _denominator(values: Iterable[Fraction]) -> int:
+    return lcm(*(value.denominator for value in values))
+
+
+def _conditions(
+    system: dict[str, Any], d: int, goal: list[dict[str, Any]] | None
+) -> tuple[list[HalfSpace], list[HalfSpace]]:
+    """What must always hold, and what a run must reach."""
+    domain: list[HalfSpace] = []
+    for k, sides in enumerate(_sized(system["domain"], d)):
+        if sides is not None:
+            low, high = _vector(sides, 2)
+            for sign, bound in ((1, high), (-1, -low)):
+                domain.append(([Fraction(sign * (i == k)) for i in range(d)], bound))
+    if goal is None:
+        return _half_spaces(system["safe"], d) + domain, []
+    if not goal:
+        raise CertificateError("the certificate claims no goal")
+    return domain, _half_spaces(goal, d)
+
+
+def _half_spaces(conditions: list[dict[str, Any]], d: int) -> list[HalfSpace]:
+    return [(_vector(condition["coefficients"], d), Fraction(condition["bound"])) for condition in conditions]
+
+
+def _box(sides: Any, d: int) -> list[tuple[Fraction, Fraction]]:
+    box = []
+    for pair in _sized(sides, d):
+        low, high = _vector(pair, 2)
+        if low > high:
+            raise CertificateError(f"the interval [{low}, {high}] is empty")
+        box.append((low, high))
+    return box
+
+
+def _vector(values: Any, size: int) -> Vector:
+    return [Fraction(value) for value in _sized(values, size)]
+
+
+def _sized(values: Any, size: int) -> list[Any]:
+    if not isinstance(values, list) or len(values) != size:
+        raise CertificateError(f"the system has {values!r} where a list of {size} is due")
+    return values
+
+
+def _action(label: Any, actions: list[str]) -> int:
+    if isinstance(label, str) and label in actions:
+        return actions.index(label)
+    if type(label) is int and 0 <= label < len(actions):
+        return label
+    raise CertificateError(f"the class {label!r} of the model is no action of the system")
+
+
+def _depth(tree: PlainTree) -> int:
+    return max(len(way) for way in _ways(tree))
+
+
+def _ways(tree: PlainTree) -> list[list[tuple[int, bool]]]:
+    """For every node, the splits that lead to it and whether it is on their left."""
+    ways: list[list[tuple[int, bool]]] = [[] for _ in tree.label]
+    for node, label in enumerate(tree.label):  # children come after their parents
+        if label < 0:
+            ways[tree.left[node]] = [*ways[node], (node, True)]
+            ways[tree.right[node]] = [*ways[node], (node, False)]
+    return ways
+
+
+def _actions(tree: PlainTree, actions: list[int]) -> list[int | None]:
+    """For every node, the one action of all leaves below it, or None."""
+    found: list[int | None] = [actions[label] if label >= 0 else None for label in tree.label]
+    for node in reversed(range(len(found))):
+        if tree.label[node] < 0 and found[tree.left[node]] == found[tree.right[node]]:
+            found[node] = found[tree.left[node]]
+    return found

@@ -1,0 +1,352 @@
+"""Compiled search for inputs on which two grouped models give different groups.
+
+A *grouped* model is a hard mixture whose classes are gathered into groups. "Is the answer always one of these?",
+"do two models agree?" and "is there another answer this close?" all ask whether two grouped models differ anywhere in a
+box; where there is only one model, the other is a single leaf.
+
+The walk takes every pair of experts in turn, and for each of them both trees: first the tests of model a until all
+leaves below answer with one group, then those of model b. At every step the half-spaces of the two gates and the box of
+the tests so far are tested for a common point, first by intervals, then by a linear program that maximises the least
+slack. A branch is cut only if multipliers prove that it has no point: λ >= 0 with
+
+    max {Σ_i λ_i row_i·x : x in the box} < Σ_i λ_i bound_i,
+
+where the rounding errors of this very formula are bounded and added. What is too close to call is handed back to the
+caller, who decides it in exact arithmetic. The order of the walk and what is skipped without a record (empty boxes and
+branches whose groups agree) is fixed, so that a checker can walk the same way:
+
+- a record ``SPLIT``, or
+- a record ``CUT`` with multipliers (see :mod:`~moet.verify.checker.records`). Reference k is the row "at least as good
+  as expert k" of model a, reference n_experts_a + k that of model b.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from moet.jit import OPTIONS
+from moet.verify.checker.records import CUT, SPLIT
+from moet.verify.simplex import BELOW, OPTIMAL, maximise
+
+DONE = 0
+"""The walk is over."""
+PAUSED = 1
+"""The budget of nodes or the room for records is used up; call again."""
+CANDIDATE = 2
+"""The node on top of the stack is one where the groups differ, and its hint most likely a point of it."""
+UNSURE = 3
+"""The node on top of the stack could be neither cut nor be given a point."""
+
+SP, VISITED, PROGRAMS, FORCE, N_CODES, N_REFS, N_NUMBERS = range(7)
+"""Entries of ``counters``. FORCE = 1 asks to split the node on top of the stack without testing it."""
+
+MARGIN = 1e-8
+"""Least slack, as a share of the range of a row over the box, from which on a point counts as found."""
+
+_CAP = 0.25
+
+
+@njit(**OPTIONS)
+def walk(
+    rows: Any,
+    sizes: Any,
+    n_experts: Any,
+    nodes_a: Any,
+    threshold_a: Any,
+    only_a: Any,
+    nodes_b: Any,
+    threshold_b: Any,
+    only_b: Any,
+    far: Any,
+    places: Any,
+    lo: Any,
+    hi: Any,
+    above: Any,
+    hint: Any,
+    counters: Any,
+    codes: Any,
+    refs: Any,
+    numbers: Any,
+    budget: int,
+) -> int:
+    """Walk on from the node on top of the stack until something is to be decided outside.
+
+    Parameters
+    ----------
+    rows, sizes : float64 (n_experts_a² + n_experts_b², d + 1)
+        ``rows[i, :d]``·x >= ``rows[i, d]``, rounded to float64, where one expert is at least as good as another: row
+        e·n_experts + k for expert e of model a and its rival k, then the same of model b. And what the absolute
+        values of the two terms whose difference an entry is add up to.
+    n_experts : int64 (2,)
+    nodes_*, threshold_*, only_*
+        Trees in the layout of :mod:`moet.model.route`; group of all leaves below a node, or -1.
+    far : float64 (d,)
+        Stands in for infinity where a number is needed.
+    places : int32 (capacity, 5), lo, hi, hint : float64 (capacity, d), above : bool (capacity, d)
+        The stack: expert a, expert b, node a, node b, whether there is a hint; box, strict lower sides; a point.
+    counters : int64 (7,)
+    codes : uint8, refs : int32, numbers : float64
+        Room for records.
+    """
+    d = rows.shape[1] - 1
+    width = n_experts[0] + n_experts[1]
+    chosen = np.empty(width, np.int64)
+    names = np.empty(width, np.int32)
+    factors = np.empty(width)
+    vectors = np.empty((8, d + 2 + width))
+    program = np.empty((d + 1, width))
+    basis = np.empty(d + 2, np.int64)
+    scratch = np.empty((2 * d + 4, max(d + 1, width)))
+    end = counters[VISITED] + budget
+    while counters[SP] > 0:
+        top = counters[SP] - 1
+        group_a, group_b = only_a[places[top, 2]], only_b[places[top, 3]]
+        if group_a == group_b and group_a >= 0:
+            counters[SP] = top
+            continue
+        if (
+            counters[VISITED] >= end
+            or counters[N_CODES] == len(codes)
+            or counters[N_REFS] + width + 1 > len(refs)
+            or counters[N_NUMBERS] + width > len(numbers)
+        ):
+            return PAUSED
+        counters[VISITED] += 1
+        if counters[FORCE] == 0:
+            if places[top, 4] == 0:
+                n_rows = _gather(n_experts, places[top, 0], places[top, 1], chosen, names)
+                lone, n_rows = _by_intervals(rows, sizes, chosen, names, n_rows, lo[top], hi[top])
+                if lone >= 0:
+                    names[0], factors[0], n_used = lone, 1.0, 1
+                else:
+                    counters[PROGRAMS] += 1
+                    n_used, found = _together(
+                        rows,
+                        sizes,
+                        chosen,
+                        n_rows,
+                        lo[top],
+                        hi[top],
+                        far,
+                        hint[top],
+                        factors,
+                        vectors,
+                        program,
+                        basis,
+                        scratch,
+                    )
+                    places[top, 4] = found
+                if n_used > 0:
+                    _record_cut(names, factors, n_used, counters, codes, refs, numbers)
+                    counters[SP] = top
+                    continue
+            if places[top, 4] == 0:
+                return UNSURE
+            if group_a >= 0 and group_b >= 0:
+                return CANDIDATE
+        counters[FORCE] = 0
+        codes[counters[N_CODES]] = SPLIT
+        counters[N_CODES] += 1
+        if group_a < 0:
+            _split(nodes_a, threshold_a, 2, places, lo, hi, above, hint, counters)
+        else:
+            _split(nodes_b, threshold_b, 3, places, lo, hi, above, hint, counters)
+    return DONE
+
+
+@njit(**OPTIONS)
+def _gather(n_experts: Any, a: int, b: int, chosen: Any, names: Any) -> int:
+    """Rows that hold where experts a and b answer, and their references."""
+    n = 0
+    for k in range(n_experts[0]):
+        if k != a:
+            chosen[n] = a * n_experts[0] + k
+            names[n] = k
+            n += 1
+    for k in range(n_experts[1]):
+        if k != b:
+            chosen[n] = n_experts[0] ** 2 + b * n_experts[1] + k
+            names[n] = n_experts[0] + k
+            n += 1
+    return n
+
+
+@njit(**OPTIONS)
+def _by_intervals(rows: Any, sizes: Any, chosen: Any, names: Any, n_rows: int, lo: Any, hi: Any) -> Any:
+    """Reference of a row that holds nowhere in the box, or -1; and the number of those that do not hold everywhere."""
+    d = len(lo)
+    n_kept = 0
+    for c in range(n_rows):
+        i = chosen[c]
+        least = most = -rows[i, d]
+        size = sizes[i, d]
+        for k in range(d):
+            w = rows[i, k]
+            if w > 0.0:
+                least += w * lo[k]
+                most += w * hi[k]
+            elif w < 0.0:
+                least += w * hi[k]
+                most += w * lo[k]
+            if sizes[i, k] > 0.0:
+                size += sizes[i, k] * max(abs(lo[k]), abs(hi[k]))
+        error = _error(d) * size
+        if most < -error:
+            return names[c], n_kept
+        if not least > error:
+            chosen[n_kept] = i
+            names[n_kept] = names[c]
+            n_kept += 1
+    return -1, n_kept
+
+
+@njit(**OPTIONS)
+def _error(d: int) -> float:
+    """Relative error of the sums in this module, generously."""
+    return (8.0 * d + 64.0) * 2.0**-53
+
+
+@njit(**OPTIONS)
+def _together(
+    rows: Any,
+    sizes: Any,
+    chosen: Any,
+    n_rows: int,
+    lo: Any,
+    hi: Any,
+    far: Any,
+    hint: Any,
+    factors: Any,
+    vectors: Any,
+    program: Any,
+    basis: Any,
+    scratch: Any,
+) -> Any:
+    """Maximise the least slack of the rows over the box.
+
+    Returns
+    -------
+    n_used : int
+        If positive, multipliers of all rows are in ``factors`` and prove that there is no point.
+    found : int
+        1 if ``hint`` holds a point, up to rounding; otherwise the least slack is largest there.
+    """
+    d = len(lo)
+    n = d + 1
+    middle, radius, z, dual = vectors[0], vectors[1], vectors[2, :n], vectors[3, : n + 1]
+    objective, low, high = vectors[4, :n], vectors[5, :n], vectors[6, :n]
+    scale, limits = vectors[7], factors
+    flat = False
+    for k in range(d):
+        left, right = max(lo[k], -far[k]), min(hi[k], far[k])
+        flat |= left > right
+        radius[k] = (right - left) / 2.0
+        middle[k] = left + radius[k]
+        objective[k], low[k], high[k], z[k] = 0.0, -1.0, 1.0, 0.0
+    objective[d], low[d], high[d], z[d] = 1.0, -2.0, _CAP, _CAP
+    for c in range(n_rows):
+        i = chosen[c]
+        slack = -rows[i, d]
+        scale[c] = 0.0
+        for k in range(d):
+            scale[c] += abs(rows[i, k]) * radius[k]
+            slack += rows[i, k] * middle[k]
+        flat |= not scale[c] > 0.0
+        for k in range(d):
+            program[k, c] = -rows[i, k] * radius[k] / scale[c]
+        program[d, c] = 1.0
+        limits[c] = slack / scale[c]
+    if flat:
+        for k in range(d):
+            hint[k] = min(max(0.0, lo[k]), hi[k])
+        return 0, 0
+    if n_rows > 0:
+        status, bound = maximise(objective, program, limits, n_rows, low, high, -MARGIN, basis, dual, z, scratch)
+        if status == BELOW or (status == OPTIMAL and bound < 0.0):
+            for c in range(n_rows):
+                factors[c] = 0.0
+            for m in range(n):
+                if basis[m] >= 0:
+                    factors[basis[m]] = dual[m] / scale[basis[m]]
+            if _contradictory(rows, sizes, chosen, n_rows, lo, hi, factors):
+                return n_rows, 0
+        if status != OPTIMAL:
+            z[d] = 0.0
+    # a step towards the middle leaves the sides of the box and keeps half of the slack
+    found = z[d] > MARGIN
+    stay = 1.0 - z[d] / (2.0 * (1.0 + z[d])) if found else 1.0
+    for k in range(d):
+        hint[k] = min(max(middle[k] + stay * radius[k] * z[k], lo[k]), hi[k])
+    return 0, int(found)
+
+
+@njit(**OPTIONS)
+def _contradictory(rows: Any, sizes: Any, chosen: Any, n_rows: int, lo: Any, hi: Any, factors: Any) -> bool:
+    """Whether the rows times their factors add up to a condition that fails in the whole box, rounding included."""
+    d = len(lo)
+    slack = 0.0
+    size = 0.0
+    for k in range(d + 1):
+        total = 0.0
+        total_size = 0.0
+        for c in range(n_rows):
+            total += factors[c] * rows[chosen[c], k]
+            total_size += factors[c] * sizes[chosen[c], k]
+        if k == d:
+            slack -= total
+            size += total_size
+        elif total_size > 0.0:
+            slack += total * hi[k] if total > 0.0 else total * lo[k]
+            size += total_size * max(abs(lo[k]), abs(hi[k]))
+    return slack < -(_error(d) + 8.0 * n_rows * 2.0**-53) * size
+
+
+@njit(**OPTIONS)
+def _record_cut(names: Any, factors: Any, n_rows: int, counters: Any, codes: Any, refs: Any, numbers: Any) -> None:
+    n_used = 0
+    for c in range(n_rows):
+        if factors[c] > 0.0:
+            n_used += 1
+            refs[counters[N_REFS] + n_used] = names[c]
+            numbers[counters[N_NUMBERS]] = factors[c]
+            counters[N_NUMBERS] += 1
+    refs[counters[N_REFS]] = n_used
+    counters[N_REFS] += n_used + 1
+    codes[counters[N_CODES]] = CUT
+    counters[N_CODES] += 1
+
+
+@njit(**OPTIONS)
+def _split(
+    nodes: Any, threshold: Any, place: int, places: Any, lo: Any, hi: Any, above: Any, hint: Any, counters: Any
+) -> None:
+    """Replace the node on top of the stack by its children that are not empty, the left one on top."""
+    top = counters[SP] - 1
+    node = places[top, place]
+    k, limit = nodes[node, 0], threshold[node]
+    low, high, strict = lo[top, k], hi[top, k], above[top, k]
+    has_hint, hint_is_left = places[top, 4], hint[top, k] <= limit
+    counters[SP] = top
+    for is_left in range(2):
+        if (limit < low or (limit == low and strict)) if is_left else limit >= high:
+            continue  # it is empty
+        slot = counters[SP]
+        if slot > top:
+            for f in range(lo.shape[1]):
+                lo[slot, f] = lo[top, f]
+                hi[slot, f] = hi[top, f]
+                above[slot, f] = above[top, f]
+                hint[slot, f] = hint[top, f]
+            for f in range(places.shape[1]):
+                places[slot, f] = places[top, f]
+        places[slot, place] = nodes[node, 2 - is_left]
+        places[slot, 4] = has_hint if hint_is_left == (is_left == 1) else 0
+        lo[slot, k], hi[slot, k], above[slot, k] = low, high, strict
+        if is_left:
+            hi[slot, k] = min(high, limit)
+        elif limit >= low:
+            lo[slot, k], above[slot, k] = limit, True
+        counters[SP] += 1

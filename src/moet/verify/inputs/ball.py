@@ -1,0 +1,234 @@
+"""Best-first search for the region of a wanted group that is nearest to a point, with a proof."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.verify import simplex
+from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.records import add_cut, add_split
+from moet.verify.exact import exactly, rounded
+from moet.verify.inputs.agreement import Grouped
+from moet.verify.inputs.distance import Norm, Ray, distances
+from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.limits import Deadline
+from moet.verify.regions import Cell, Polytope, cells, children
+
+Floats = NDArray[np.float64]
+
+_TRIES = 1000
+_FAR = 1e6
+_SLACK = 1e-9
+"""Relative difference of two distances below which floating-point numbers do not say which is smaller."""
+
+
+@dataclass
+class _Region:
+    """A region of the wanted group, and what is known of its distance."""
+
+    ray: Ray
+    guess: Floats
+    """A point of it that is nearest, up to rounding."""
+    multipliers: dict[int, Fraction] = field(default_factory=dict)
+    """Multipliers of its rows that prove a lower bound of its distance."""
+    settled: bool = False
+    """Whether they prove that its distance is at least the best one known."""
+
+
+class BallSearch:
+    """Finds the distance of the nearest input of group 1.
+
+    Every region waits under a lower bound of its distance, and the lowest is looked at first: its bound is raised from
+    the distance of its box to that of a floating-point linear program and then to the exact one.
+
+    Attributes
+    ----------
+    best : Fraction or None
+        The distance; None if there is no such input.
+    """
+
+    def __init__(
+        self, grouped: Grouped, x: Floats, norm: Norm, lo: Floats, hi: Floats, deadline: Deadline, seed: int
+    ) -> None:
+        self.best: Fraction | None = None
+        self._grouped = grouped
+        self._x = x
+        self._exact_x = exactly(x.tolist())
+        self._norm: Norm = norm
+        self._lo, self._hi = lo, hi
+        self._deadline = deadline
+        self._programs = 0
+        self._winner: _Region | None = None
+        self._nearest: list[Fraction] = []
+        self._regions = dict(self._wanted_regions())
+        self._radius = self._upper_bound(np.random.default_rng(seed))
+
+    @property
+    def effort(self) -> dict[str, float]:
+        """Regions and linear programs so far."""
+        return {"regions": len(self._regions), "programs": self._programs, "seconds": self._deadline.seconds}
+
+    def run(self) -> bool:
+        """Find the distance; False if time was up."""
+        order = count()  # of two equal bounds the older one is first
+        heap = [(self._rough_distance(r.ray.polytope), next(order), r, False) for r in self._regions.values()]
+        heapq.heapify(heap)
+        while heap:
+            bound, _, region, solved = heapq.heappop(heap)
+            if self.best is not None and bound > float(self.best) * (1 + _SLACK):
+                break
+            if self._deadline.passed:
+                return False
+            if solved:
+                self._settle(region)
+            else:
+                heapq.heappush(heap, (max(bound, self._solve(region)), next(order), region, True))
+        for region in self._regions.values():
+            if not region.settled and not self._is_outside(region.ray.polytope):
+                if self._deadline.passed:
+                    return False
+                self._settle(region)
+        return True
+
+    def _wanted_regions(self) -> Iterator[tuple[tuple[int, int], _Region]]:
+        for expert, (tree, only) in enumerate(zip(self._grouped.mixture.trees, self._grouped.only, strict=True)):
+            rows = tuple(self._grouped.exact_rows(expert))
+            for cell in cells(tree, only, self._lo, self._hi):
+                if only[cell.node] == 1:
+                    ray = Ray(self._exact_x, Polytope(cell.lo, cell.hi, cell.above, rows), self._norm)
+                    yield (expert, cell.node), _Region(ray, np.clip(self._x, cell.lo, cell.hi))
+
+    def _upper_bound(self, rng: np.random.Generator) -> float:
+        """Distance of some input of the group, found at random; a large number if none is found."""
+        X = sample_inputs([self._grouped.mixture], self._lo, self._hi, _TRIES, rng)
+        nearer = self._x + (X - self._x) * np.exp2(-rng.integers(0, 20, (len(X), 1)))
+        X = np.concatenate([X, np.clip(nearer, self._lo, self._hi)])
+        X = X[self._grouped.deployed_groups(X) == 1]
+        distance = distances(self._x, X, self._norm)
+        for i in np.argsort(distance)[:3]:
+            if self._grouped.exact_group(X[i]) == 1:
+                return float(distance[i]) * (1 + _SLACK)
+        return _FAR * (1.0 + float(np.abs(self._x).max()))
+
+    def _solve(self, region: _Region) -> float:
+        """Lower bound by a floating-point linear program, whose multipliers and solution are kept."""
+        polytope = region.ray.polytope
+        lo, hi = np.maximum(polytope.lo, self._x - self._radius), np.minimum(polytope.hi, self._x + self._radius)
+        if np.any(lo > hi):
+            return 0.0
+        self._programs += 1
+        A, b = polytope.halfspaces()
+        nearest = np.clip(self._x, lo, hi)
+        d = len(nearest)
+        identity, one = np.eye(d), np.ones((d, 1))
+        if self._norm == "linf":  # over (y, τ): minimise τ, where y is within τ of x
+            rows = np.block([[-A, np.zeros((len(A), 1))], [identity, -one], [-identity, -one]])
+            limits = np.concatenate([-b, self._x, -self._x])
+            low, high, cost = np.append(lo, 0.0), np.append(hi, self._radius), np.append(np.zeros(d), -1.0)
+            offset = 0.0
+        else:  # over (p, q): minimise Σ(p + q), where y is the nearest point of the box plus p minus q
+            rows, limits = np.hstack([-A, A]), A @ nearest - b
+            low, high, cost = np.zeros(2 * d), np.concatenate([hi - nearest, nearest - lo]), -np.ones(2 * d)
+            offset = float(distances(self._x, nearest, "l1"))
+        solution = simplex.solve(cost, rows, limits, low, high)
+        if solution.status == simplex.UNSURE:
+            return 0.0
+        used = solution.rows < len(A)
+        factors = exactly(solution.multipliers[used].tolist())
+        region.multipliers = dict(zip(solution.rows[used].tolist(), factors, strict=True))
+        if solution.status == simplex.EMPTY:
+            return self._radius
+        y = solution.x
+        region.guess = y[:d] if self._norm == "linf" else nearest + y[:d] - y[d:]
+        return offset - solution.bound
+
+    def _settle(self, region: _Region) -> None:
+        """Raise the bound of a region, exactly, to the best distance known; or to its own, which is then the best."""
+        ray, region.settled = region.ray, True
+        radius = ray.radius_ruled_out(region.multipliers)
+        while radius is not None and (self.best is None or radius < self.best):
+            verdict = ray.closed_point(radius, exactly(region.guess.tolist()))
+            if isinstance(verdict, list):
+                proof = ray.is_empty()  # its closure may have a point where it has none itself
+                if proof is not None:
+                    region.multipliers = proof
+                else:
+                    self.best, self._winner, self._nearest = radius, region, verdict
+                return
+            region.multipliers = verdict
+            radius = ray.radius_ruled_out(verdict)
+
+    def _rough_distance(self, box: Polytope | Cell) -> float:
+        """Distance of a box, up to rounding errors that are relative to it."""
+        return float(distances(self._x, np.clip(self._x, box.lo, box.hi), self._norm))
+
+    def _is_outside(self, box: Polytope | Cell) -> bool:
+        """Whether the open ball of the best distance does not meet a box."""
+        if self.best is None:
+            return False
+        rough, best = self._rough_distance(box), float(self.best)
+        if abs(rough - best) > _SLACK * best:
+            return rough > best
+        return Ray(self._exact_x, Polytope(box.lo, box.hi, box.above, ()), self._norm).box_distance >= self.best
+
+    def write_proof(self, certificate: Certificate) -> None:
+        """Write the records that the checker expects for "no input of the group is nearer"."""
+        for expert, (tree, only) in enumerate(zip(self._grouped.mixture.trees, self._grouped.only, strict=True)):
+            stack = [Cell(0, self._lo, self._hi, np.zeros(len(self._lo), dtype=bool))]
+            while stack:
+                cell = stack.pop()
+                if only[cell.node] == 0 or cell.is_empty or self._is_outside(cell):
+                    continue
+                if only[cell.node] == -1:
+                    add_split(certificate)
+                    stack += reversed(children(tree, cell))
+                else:
+                    rivals = [k for k in range(self._grouped.mixture.n_experts) if k != expert]
+                    add_cut(certificate, self._regions[expert, cell.node].multipliers, rivals)
+
+    def witness(self) -> Floats | None:
+        """Input of the group as near as floating-point numbers allow: a little inwards from the nearest point."""
+        if self._winner is None:
+            return None
+        polytope = self._winner.ray.polytope
+        nearest = rounded(self._nearest)
+        inside = self._inner_point(polytope)
+        low = np.where(polytope.above, np.nextafter(polytope.lo, np.inf), polytope.lo)
+        for share in (0.0, *np.exp2(np.arange(-52, 0, 2))):
+            x = np.clip(nearest + share * (inside - nearest), low, polytope.hi)
+            if self._is_wanted(x):
+                return self._with_few_changes(x)
+        return None
+
+    def _is_wanted(self, x: Floats) -> bool:
+        return self._grouped.deployed_group(x) == 1 and self._grouped.exact_group(x) == 1
+
+    def _with_few_changes(self, x: Floats) -> Floats:
+        """Undo what did not have to change, the smallest changes first: a linear program moves more than it must."""
+        nearest = np.clip(self._x, self._lo, self._hi)
+        for k in np.argsort(np.abs(x - nearest)):
+            if x[k] != nearest[k]:
+                undone = x.copy()
+                undone[k] = nearest[k]
+                x = undone if self._is_wanted(undone) else x
+        return x
+
+    def _inner_point(self, polytope: Polytope) -> Floats:
+        """Point of a region far from its sides, as far as it reaches within twice the radius of the ball."""
+        reach = 2.0 * self._radius
+        lo, hi = np.maximum(polytope.lo, self._x - reach), np.minimum(polytope.hi, self._x + reach)
+        A, b = polytope.halfspaces()
+        if not len(A):
+            return (lo + hi) / 2
+        scale = np.abs(A) @ (hi - lo) + 1e-300
+        rows = np.column_stack([-A / scale[:, None], np.ones(len(A))])
+        cost = np.append(np.zeros(len(lo)), 1.0)
+        inner = simplex.solve(cost, rows, -b / scale, np.append(lo, -2.0), np.append(hi, 1.0)).x[:-1]
+        return inner + ((lo + hi) / 2 - inner) / 8

@@ -1,0 +1,118 @@
+"""Where two models differ, and in how much of a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.verify.arguments import TIMEOUT, common_groups, comparable, domain_bounds, known_labels
+from moet.verify.box import Box
+from moet.verify.inputs.agreement import AgreementSearch, Grouped
+from moet.verify.inputs.queries import differ, float_band
+from moet.verify.inputs.sampling import sample_box
+from moet.verify.inputs.volume import confidence_interval, exact_share
+from moet.verify.limits import Deadline
+from moet.verify.regions import Polytope
+from moet.verify.result import Differences
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.99
+
+
+def differences(
+    a: Any,
+    b: Any,
+    domain: Box | None = None,
+    limit: int = 100,
+    classes: Iterable[Any] | None = None,
+    *,
+    samples: int = 10_000,
+    timeout: float | None = TIMEOUT,
+    seed: int = 0,
+) -> Differences:
+    """Find inputs and whole regions where two hard models give different answers.
+
+    Like :func:`equivalent`, this is about exact arithmetic; every point was replayed on the deployed predictors.
+
+    Parameters
+    ----------
+    a, b : Mixture, classifier, policy, model file or scikit-learn tree
+    domain : Box, optional
+        All inputs by default.
+    limit : int
+        Find at most so many regions.
+    classes : labels, optional
+        Compare the models with respect to these classes only.
+    samples : int
+        Number of random inputs from which the share of the volume is estimated. It is computed exactly instead if all
+        regions were found and their volumes are simple: boxes, or boxes cut along at most two features.
+    timeout : float or None
+        Seconds after which the search for regions ends.
+    seed : int
+        Seed of the random inputs.
+    """
+    deadline = Deadline(timeout)
+    pair = comparable(a, b)
+    if any(mixture.prediction == "soft" for mixture in pair):
+        raise InputError("differences is about hard models: soft models have no regions with flat sides")
+    if limit < 1 or samples < 1:
+        raise InputError(f"limit and samples must be at least 1, got {limit} and {samples}")
+    lo, hi = domain_bounds(domain, pair[0])
+    groups = common_groups(pair, None if classes is None else known_labels(classes, pair))
+    grouped = Grouped(pair[0], groups[0], lo, hi), Grouped(pair[1], groups[1], lo, hi)
+    search = AgreementSearch(grouped, lo, hi, deadline, lambda x, region: x in region and differ(grouped, x))
+    points: list[Floats] = []
+    regions: list[Polytope] = []
+    unseen: list[Polytope] = []
+    for found in search.disagreements():
+        if found.point is None:
+            unseen.append(found.polytope)
+            continue
+        points.append(found.point)
+        regions.append(found.polytope)
+        if len(points) == limit:
+            break
+    complete = not search.timed_out and len(points) < limit
+    X = np.array(points).reshape(len(points), len(lo))
+    share, interval, confidence = None, None, 1.0
+    if np.all(np.isfinite(lo)) and np.all(np.isfinite(hi)):
+        exact = _exact_share(regions + unseen, lo, hi) if complete else None
+        if exact is not None:
+            share, interval = exact, (exact, exact)
+        else:
+            share, interval = _estimated_share(grouped, sample_box(lo, hi, samples, np.random.default_rng(seed)))
+            confidence = CONFIDENCE
+    return Differences(
+        points=X,
+        answers=list(zip(*(mixture.predict_hard(X).tolist() for mixture in pair), strict=True)) if len(X) else [],
+        regions=regions,
+        complete=complete,
+        unseen=len(unseen),
+        share=share,
+        share_interval=interval,
+        confidence=confidence,
+        band=float_band(pair, lo, hi),
+        effort=search.effort | {"seconds": deadline.seconds},
+    )
+
+
+def _exact_share(regions: Sequence[Polytope], lo: Floats, hi: Floats) -> float | None:
+    total = Fraction(0)
+    for region in regions:
+        share = exact_share(region, lo, hi)
+        if share is None:
+            return None
+        total += share
+    return float(total)
+
+
+def _estimated_share(grouped: Sequence[Grouped], X: Floats) -> tuple[float, tuple[float, float]]:
+    group_a, group_b = (side.deployed_groups(X) for side in grouped)
+    hits = int(np.count_nonzero(group_a != group_b))
+    return hits / len(X), confidence_interval(hits, len(X), CONFIDENCE)

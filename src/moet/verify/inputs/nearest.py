@@ -1,0 +1,139 @@
+"""The nearest input with another answer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.model.file import as_mixture, digest
+from moet.verify.arguments import TIMEOUT, domain_bounds, json_sides, known_labels, state
+from moet.verify.box import Box
+from moet.verify.checker.certificate import Certificate
+from moet.verify.exact import exactly
+from moet.verify.inputs.agreement import Grouped
+from moet.verify.inputs.ball import BallSearch
+from moet.verify.inputs.distance import Norm, distance_of
+from moet.verify.inputs.queries import float_band
+from moet.verify.limits import Deadline
+from moet.verify.result import Closest, Unknown
+
+Floats = NDArray[np.float64]
+
+
+def closest(
+    model: Any,
+    x: ArrayLike,
+    norm: Norm = "linf",
+    domain: Box | None = None,
+    answer: Any = None,
+    *,
+    timeout: float | None = TIMEOUT,
+    seed: int = 0,
+) -> Closest | Unknown:
+    """Find the nearest input that a model answers otherwise than ``x``.
+
+    The distance is that of exact arithmetic on real numbers, optimal, with a certificate that nothing is nearer; see
+    :class:`Closest` about the point.
+
+    Parameters
+    ----------
+    model : Mixture, classifier, policy, model file or scikit-learn tree
+    x : array of float, shape (n_features,)
+    norm : {"linf", "l1"}
+        Largest change of a feature, or sum of the changes, in raw units.
+    domain : Box, optional
+        Where to look; everywhere by default. ``x`` itself need not lie in it.
+    answer : label, optional
+        Look for this answer rather than for any other than that of ``x``.
+    timeout : float or None
+        Seconds after which the answer is Unknown.
+    seed : int
+        Seed of the random search for a first upper bound.
+    """
+    deadline = Deadline(timeout)
+    mixture = as_mixture(model)
+    start = state(x, mixture)
+    if norm not in get_args(Norm):
+        raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {norm!r}")
+    lo, hi = domain_bounds(domain, mixture)
+    wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
+    if mixture.prediction == "soft":
+        from moet.verify.inputs.soft import closest_soft
+
+        return closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
+    if deadline.passed:
+        return Unknown(reason=deadline.reason)
+    labels = mixture.classes.tolist()
+    if wanted_label is None:
+        own = Grouped(mixture, np.arange(len(labels)), lo, hi).exact_group(start)
+        wanted = np.array([int(k != own) for k in range(len(labels))])
+    else:
+        wanted = np.array([int(label == wanted_label) for label in labels])
+    search = BallSearch(Grouped(mixture, wanted, lo, hi), start, norm, lo, hi, deadline, seed)
+    band = float_band([mixture], lo, hi)
+    if not search.run():
+        return Unknown(reason=deadline.reason, band=band, effort=search.effort)
+    claim = {
+        "model": digest(mixture),
+        "lo": json_sides(lo),
+        "hi": json_sides(hi),
+        "point": start.tolist(),
+        "norm": norm,
+        "answer": wanted_label,
+        "distance": None if search.best is None else str(search.best),
+    }
+    certificate = Certificate("closest", claim)
+    search.write_proof(certificate)
+    if search.best is None:
+        return Closest(
+            distance=math.inf,
+            exact_distance=None,
+            point=None,
+            point_distance=math.inf,
+            answer=None,
+            certificate=certificate,
+            band=band,
+            effort=search.effort,
+        )
+    point = search.witness()
+    if point is None:
+        return Unknown(
+            reason=f"in exact arithmetic the distance is {float(search.best):.17g}, but the region there is so thin "
+            "that no float64 input was found in it",
+            band=band,
+            effort=search.effort,
+        )
+    return Closest(
+        distance=_round_down(search.best),
+        exact_distance=search.best,
+        point=point,
+        point_distance=-_round_down(-distance_of(exactly(start.tolist()), exactly(point.tolist()), norm)),
+        answer=mixture.predict(point[None, :]).tolist()[0],
+        certificate=certificate,
+        band=band,
+        effort=search.effort,
+    )
+
+
+def robustness_radius(
+    model: Any,
+    x: ArrayLike,
+    norm: Norm = "linf",
+    domain: Box | None = None,
+    *,
+    timeout: float | None = TIMEOUT,
+    seed: int = 0,
+) -> float | Unknown:
+    """Radius of the largest open ball around ``x`` with a single answer: the distance of :func:`closest`."""
+    found = closest(model, x, norm, domain, timeout=timeout, seed=seed)
+    return found if isinstance(found, Unknown) else found.distance
+
+
+def _round_down(value: Fraction) -> float:
+    rounded = float(value)
+    return rounded if Fraction(rounded) <= value else math.nextafter(rounded, -math.inf)

@@ -1,0 +1,201 @@
+"""Questions about single inputs: whether the answer is always one of some, and whether two models agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.file import as_mixture, digest
+from moet.model.mixture import Mixture
+from moet.verify.arguments import (
+    TIMEOUT,
+    common_groups,
+    comparable,
+    domain_bounds,
+    json_sides,
+    known_labels,
+    listed,
+    parts_of_one_sign,
+)
+from moet.verify.box import Box
+from moet.verify.checker.certificate import Certificate
+from moet.verify.inputs.agreement import AgreementSearch, Grouped
+from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.limits import Deadline
+from moet.verify.result import Proved, Refuted, Unknown
+from moet.verify.rounding import gate_epsilon, logit_errors
+
+Floats = NDArray[np.float64]
+
+_TRIES = 1000
+
+
+def always(
+    model: Any,
+    domain: Box | None = None,
+    answers: Iterable[Any] = (),
+    *,
+    timeout: float | None = TIMEOUT,
+    seed: int = 0,
+) -> Proved | Refuted | Unknown:
+    """Ask whether a model answers every input of a box with one of the given labels.
+
+    A proof covers the model as it is deployed: the gate computes in float64, so every expert counts whose logit comes
+    within rounding of the largest. Where a side of the box is open, it covers all inputs whose logits do not overflow.
+
+    Parameters
+    ----------
+    model : Mixture, classifier, policy, model file or scikit-learn tree
+    domain : Box, optional
+        All inputs by default.
+    answers : labels
+        The permitted ones.
+    timeout : float or None
+        Seconds after which the answer is Unknown.
+    seed : int
+        Seed of the random search for a counterexample.
+    """
+    deadline = Deadline(timeout)
+    mixture = as_mixture(model)
+    permitted = known_labels(answers, [mixture])
+    if not permitted:
+        raise InputError(f"name at least one permitted answer; the model has {listed(mixture.classes)}")
+    lo, hi = domain_bounds(domain, mixture)
+    if mixture.prediction == "soft":
+        from moet.verify.inputs.soft import always_soft
+
+        return always_soft(mixture, lo, hi, permitted, deadline)
+    forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
+    if deadline.passed:
+        return Unknown(reason=deadline.reason)
+    X = sample_inputs([mixture], lo, hi, _TRIES, np.random.default_rng(seed))
+    deployed = Grouped(mixture, forbidden, lo, hi)
+    for x in X[deployed.deployed_groups(X) == 1][:1]:
+        return _refuted(x, [mixture], {"seconds": deadline.seconds})
+
+    claim = {"model": digest(mixture), "lo": json_sides(lo), "hi": json_sides(hi), "answers": permitted}
+    certificate = Certificate("always", claim)
+    nothing_forbidden = Grouped.constant(mixture.n_features, group=0)
+    effort: dict[str, float] = {}
+    by_rounding_only = 0
+    for part_lo, part_hi in parts_of_one_sign(mixture, lo, hi):
+        errors = logit_errors(mixture.gate_weights, mixture.gate_bias, part_lo, part_hi)
+        sides = Grouped(mixture, forbidden, part_lo, part_hi, errors), nothing_forbidden
+        search = AgreementSearch(
+            sides, part_lo, part_hi, deadline, lambda x, _: deployed.deployed_group(x) == 1, certificate
+        )
+        for found in search.disagreements():
+            if found.point is not None:
+                return _refuted(found.point, [mixture], _total(effort, search.effort, deadline))
+            by_rounding_only += 1
+        effort = _total(effort, search.effort, deadline)
+        if search.timed_out:
+            return Unknown(reason=deadline.reason, effort=effort)
+    if by_rounding_only:
+        return Unknown(
+            reason=f"in {by_rounding_only} region(s) another answer is possible only within the rounding error of the "
+            "gate, or only at numbers that float64 lacks: no input was found that shows it, and none is ruled out",
+            effort=effort,
+        )
+    return Proved(certificate=certificate, effort=effort)
+
+
+def equivalent(
+    a: Any,
+    b: Any,
+    domain: Box | None = None,
+    classes: Iterable[Any] | None = None,
+    *,
+    timeout: float | None = TIMEOUT,
+    seed: int = 0,
+) -> Proved | Refuted | Unknown:
+    """Ask whether two models give the same answer to every input of a box.
+
+    The models are compared in exact arithmetic on real numbers, the first of equal logits winning: two different gates
+    never agree to the last bit where their experts meet. The verdict's ``band`` says how close two logits must be for
+    float64 arithmetic to possibly choose otherwise. A counterexample differs in exact arithmetic *and* as deployed.
+
+    Parameters
+    ----------
+    a, b : Mixture, classifier, policy, model file or scikit-learn tree
+    domain : Box, optional
+        All inputs by default.
+    classes : labels, optional
+        Compare the models with respect to these classes only: for each of them, one model answers it where the other
+        does. All classes by default.
+    timeout : float or None
+        Seconds after which the answer is Unknown.
+    seed : int
+        Seed of the random search for a counterexample.
+    """
+    deadline = Deadline(timeout)
+    pair = comparable(a, b)
+    lo, hi = domain_bounds(domain, pair[0])
+    wanted = None if classes is None else known_labels(classes, pair)
+    groups = common_groups(pair, wanted)
+    if any(mixture.prediction == "soft" for mixture in pair):
+        from moet.verify.inputs.soft import equivalent_soft
+
+        return equivalent_soft(pair, groups, lo, hi, deadline)
+    band = float_band(pair, lo, hi)
+    if deadline.passed:
+        return Unknown(reason=deadline.reason, band=band)
+    grouped = Grouped(pair[0], groups[0], lo, hi), Grouped(pair[1], groups[1], lo, hi)
+    X = sample_inputs(pair, lo, hi, _TRIES, np.random.default_rng(seed))
+    group_a, group_b = (side.deployed_groups(X) for side in grouped)
+    for x in X[group_a != group_b]:
+        if differ(grouped, x):
+            return _refuted(x, pair, {"seconds": deadline.seconds}, band)
+
+    claim = {
+        "models": [digest(mixture) for mixture in pair],
+        "lo": json_sides(lo),
+        "hi": json_sides(hi),
+        "classes": wanted,
+    }
+    certificate = Certificate("equivalent", claim)
+    search = AgreementSearch(grouped, lo, hi, deadline, lambda x, _: differ(grouped, x), certificate)
+    unseen = 0
+    for found in search.disagreements():
+        if found.point is not None:
+            return _refuted(found.point, pair, _total({}, search.effort, deadline), band)
+        unseen += 1
+    effort = _total({}, search.effort, deadline)
+    if search.timed_out:
+        return Unknown(reason=deadline.reason, band=band, effort=effort)
+    if unseen:
+        return Unknown(
+            reason=f"the models differ in exact arithmetic, but only in {unseen} region(s) so thin that no float64 "
+            "input was found that shows it",
+            band=band,
+            effort=effort,
+        )
+    return Proved(certificate=certificate, band=band, effort=effort)
+
+
+def float_band(mixtures: Iterable[Mixture], lo: Floats, hi: Floats) -> float:
+    """Difference of logits beyond which float64 and exact arithmetic order them alike; infinite in open domains."""
+    if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi))):
+        return 0.0 if all(mixture.n_experts == 1 for mixture in mixtures) else math.inf
+    return max(gate_epsilon(mixture, lo, hi) for mixture in mixtures)
+
+
+def differ(grouped: Sequence[Grouped], x: Floats) -> bool:
+    """Whether two models differ at ``x``, in exact arithmetic and as deployed."""
+    a, b = grouped
+    return a.deployed_group(x) != b.deployed_group(x) and a.exact_group(x) != b.exact_group(x)
+
+
+def _refuted(x: Floats, mixtures: Sequence[Mixture], effort: dict[str, float], band: float | None = None) -> Refuted:
+    answers = tuple(mixture.predict(x[None, :]).tolist()[0] for mixture in mixtures)
+    return Refuted(point=x, answers=answers, effort=effort, band=band)
+
+
+def _total(before: dict[str, float], now: dict[str, float], deadline: Deadline) -> dict[str, float]:
+    total = {name: before.get(name, 0) + value for name, value in now.items()}
+    return total | {"seconds": deadline.seconds}

@@ -1,0 +1,266 @@
+"""Questions about soft models, by branch and bound over boxes.
+
+A soft answer depends on exponentials, so there are no exact regions and no certificates of rational numbers: a proof
+here is a set of boxes that covers the domain, in each of which outward-rounded bounds rule out all but one answer (see
+:mod:`moet.verify.inputs.soft_bounds`). Where two answers meet, boxes never get small enough; the verdict is Unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.flat import FlatMixture
+from moet.model.mixture import Mixture
+from moet.verify.inputs.distance import Norm, distances
+from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.inputs.soft_bounds import possible_classes
+from moet.verify.limits import Deadline
+from moet.verify.result import Closest, Proved, Refuted, Unknown
+from moet.verify.rounding import gate_errors
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+MAX_BOXES = 1_000_000
+"""So many boxes are looked at before the search gives up."""
+TOLERANCE = 1e-3
+"""Relative difference of the bounds of a distance with which :func:`closest_soft` is content."""
+
+_BATCH = 256
+_OUTWARDS = 1.0 - 1e-12
+_RESOLUTION = 1e-9
+"""Distances that differ by less than this, relative to the size of the input, are not told apart."""
+_TOO_SMALL = "where two answers meet, boxes of the size of rounding errors remain undecided"
+
+
+def always_soft(
+    mixture: Mixture, lo: Floats, hi: Floats, permitted: list[Any], deadline: Deadline
+) -> Proved | Refuted | Unknown:
+    """Answer :func:`moet.verify.always` for a soft model."""
+    forbidden = np.array([label not in permitted for label in mixture.classes.tolist()])
+
+    def never(masks: list[Bools]) -> Bools:
+        return ~np.any(masks[0][:, forbidden], axis=1)
+
+    def shows(X: Floats) -> Bools:
+        return forbidden[_deployed(mixture, X)]
+
+    return _decide([mixture], lo, hi, never, shows, deadline)
+
+
+def equivalent_soft(
+    pair: Sequence[Mixture], groups: Sequence[NDArray[np.int64]], lo: Floats, hi: Floats, deadline: Deadline
+) -> Proved | Refuted | Unknown:
+    """Answer :func:`moet.verify.equivalent` where at least one of the models is soft."""
+    if not deadline.passed and _are_same(*pair):
+        return Proved(effort={"seconds": deadline.seconds})
+    n_groups = 1 + max(int(group.max()) for group in groups)
+    members = [np.arange(n_groups) == group[:, None] for group in groups]
+
+    def agree(masks: list[Bools]) -> Bools:
+        a, b = (mask @ member for mask, member in zip(masks, members, strict=True))
+        return (a.sum(axis=1) == 1) & np.all(a == b, axis=1)
+
+    def shows(X: Floats) -> Bools:
+        a, b = (group[_deployed(mixture, X)] for mixture, group in zip(pair, groups, strict=True))
+        surely = [_Bounds(mixture, lo, hi).at(X).sum(axis=1) == 1 for mixture in pair]
+        return (a != b) & surely[0] & surely[1]
+
+    return _decide(pair, lo, hi, agree, shows, deadline)
+
+
+def closest_soft(
+    mixture: Mixture, x: Floats, norm: Norm, lo: Floats, hi: Floats, answer: Any, deadline: Deadline, seed: int
+) -> Closest | Unknown:
+    """Answer :func:`moet.verify.closest` for a soft model, up to a relative ``TOLERANCE`` of the distance."""
+    own = _deployed(mixture, x[None, :])[0]
+    labels = mixture.classes.tolist()
+    wanted = np.array([k != own if answer is None else label == answer for k, label in enumerate(labels)])
+    X = sample_inputs([mixture], lo, hi, 1000, np.random.default_rng(seed))
+    X = np.concatenate([np.clip(x, lo, hi)[None, :], X])
+    X = X[wanted[_deployed(mixture, X)]]
+    nearest = None
+    if len(X):
+        nearest = _towards(mixture, wanted, x, X[distances(x, X, norm).argmin()], lo, hi)
+        radius = distances(x, nearest, norm)
+        lo, hi = np.maximum(lo, x - radius), np.minimum(hi, x + radius)
+    bounds = _Bounds(mixture, lo, hi)
+    waiting, looked_at = _Boxes.whole(lo, hi), 0
+    lower, resolution = 0.0, _RESOLUTION * (1.0 + float(np.abs(x).max()))
+    while len(waiting.lo):
+        far = _OUTWARDS * distances(x, np.clip(x, waiting.lo, waiting.hi), norm)
+        upper = math.inf if nearest is None else float(distances(x, nearest, norm))
+        lower = float(far.min())
+        if lower >= upper * (1.0 - TOLERANCE) - resolution:
+            break
+        if deadline.passed or looked_at > MAX_BOXES:
+            return Unknown(
+                reason=f"the distance lies between {lower:.6g} and {upper:.6g}, but {_why(deadline)}",
+                effort={"boxes": looked_at, "seconds": deadline.seconds},
+            )
+        first = np.argsort(far)[:_BATCH]
+        batch, waiting = waiting.take(first), waiting.take(np.setdiff1d(np.flatnonzero(far < upper), first))
+        looked_at += len(first)
+        mask, feature, place = bounds.of(batch)
+        for centre in (batch.lo + (batch.hi - batch.lo) / 2)[np.any(mask[:, wanted], axis=1)][:4]:
+            if wanted[_deployed(mixture, centre[None, :])[0]] and distances(x, centre, norm) < upper:
+                nearest = _towards(mixture, wanted, x, centre, lo, hi)
+                upper = float(distances(x, nearest, norm))
+        halves, too_small = batch.halves(feature, place, np.any(mask[:, wanted], axis=1))
+        if too_small:
+            return Unknown(reason=_TOO_SMALL, effort={"boxes": looked_at, "seconds": deadline.seconds})
+        waiting = waiting.join(halves)
+    effort = {"boxes": looked_at, "seconds": deadline.seconds}
+    if nearest is None:
+        return Closest(
+            distance=math.inf, exact_distance=None, point=None, point_distance=math.inf, answer=None, effort=effort
+        )
+    upper = float(distances(x, nearest, norm))
+    return Closest(
+        distance=min(lower if len(waiting.lo) else upper, upper) * _OUTWARDS,
+        exact_distance=None,
+        point=nearest,
+        point_distance=upper / _OUTWARDS,
+        answer=labels[_deployed(mixture, nearest[None, :])[0]],
+        effort=effort,
+    )
+
+
+class _Boxes(NamedTuple):
+    """Boxes, one per row; x > lo where ``above``."""
+
+    lo: Floats
+    hi: Floats
+    above: Bools
+
+    @classmethod
+    def whole(cls, lo: Floats, hi: Floats) -> _Boxes:
+        return cls(lo[None, :], hi[None, :], np.zeros((1, len(lo)), dtype=bool))
+
+    def take(self, index: Any) -> _Boxes:
+        return _Boxes(self.lo[index], self.hi[index], self.above[index])
+
+    def join(self, other: _Boxes) -> _Boxes:
+        return _Boxes(*(np.concatenate(parts) for parts in zip(self, other, strict=True)))
+
+    def halves(self, feature: NDArray[np.int64], place: Floats, which: Bools) -> tuple[_Boxes, int]:
+        """Cut some of the boxes in two; also the number of those that are too small to be cut."""
+        rows = np.arange(len(self.lo))
+        inside = (place < self.hi[rows, feature]) & (place >= self.lo[rows, feature])
+        inside &= (place > self.lo[rows, feature]) | ~self.above[rows, feature]
+        cut = np.flatnonzero(which & inside)
+        parent, k, at = self.take(cut), feature[cut], place[cut]
+        rows = np.arange(len(cut))
+        hi, lo, above = parent.hi.copy(), parent.lo.copy(), parent.above.copy()
+        hi[rows, k], lo[rows, k], above[rows, k] = at, at, True
+        return _Boxes(parent.lo, hi, parent.above).join(_Boxes(lo, parent.hi, above)), int(np.sum(which & ~inside))
+
+
+class _Bounds:
+    """Bounds of the answers of a mixture in boxes within a box."""
+
+    def __init__(self, mixture: Mixture, lo: Floats, hi: Floats) -> None:
+        if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi))):
+            open_features = [n for n, a, b in zip(mixture.feature_names, lo, hi, strict=True) if math.isinf(b - a)]
+            raise InputError(f"questions about soft models need a bounded domain: bound {', '.join(open_features)}")
+        flat = FlatMixture.of(mixture.gate_weights, mixture.gate_bias, mixture.trees)
+        errors = gate_errors(mixture.gate_weights, mixture.gate_bias, lo, hi)
+        routing = flat.routing
+        arrays = (routing.gate, errors, routing.roots, routing.nodes, routing.threshold, flat.value)
+        self._model = (*arrays, mixture.prediction == "soft")
+        self._n_classes = len(mixture.classes)
+
+    def of(self, boxes: _Boxes) -> tuple[Bools, NDArray[np.int64], Floats]:
+        """Classes that may be answered in each box, and where to cut it: feature and place."""
+        n = len(boxes.lo)
+        mask, feature, place = np.empty((n, self._n_classes), dtype=bool), np.empty(n, dtype=np.int64), np.empty(n)
+        possible_classes(*map(np.ascontiguousarray, boxes), *self._model, mask, feature, place)
+        return mask, feature, place
+
+    def at(self, X: Floats) -> Bools:
+        """Classes that may be answered at each input."""
+        return self.of(_Boxes(X, X, np.zeros(X.shape, dtype=bool)))[0]
+
+
+def _decide(
+    mixtures: Sequence[Mixture],
+    lo: Floats,
+    hi: Floats,
+    is_fine: Callable[[list[Bools]], Bools],
+    shows: Callable[[Floats], Bools],
+    deadline: Deadline,
+) -> Proved | Refuted | Unknown:
+    """Cut a box until each piece is fine, judged by the classes possible in it, or its middle is a counterexample."""
+    bounds = [_Bounds(mixture, lo, hi) for mixture in mixtures]
+    waiting, looked_at, stuck = _Boxes.whole(lo, hi), 0, 0
+    while len(waiting.lo):
+        effort = {"boxes": looked_at, "seconds": deadline.seconds}
+        if deadline.passed or looked_at > MAX_BOXES:
+            return Unknown(reason=f"{len(waiting.lo)} boxes remain undecided, but {_why(deadline)}", effort=effort)
+        batch, waiting = waiting.take(slice(-_BATCH, None)), waiting.take(slice(0, -_BATCH))
+        looked_at += len(batch.lo)
+        masks, features, places = zip(*(bound.of(batch) for bound in bounds), strict=True)
+        undecided = ~is_fine(list(masks))
+        middles = (batch.lo + (batch.hi - batch.lo) / 2)[undecided]
+        if len(middles) and np.any(shown := shows(middles)):
+            point = middles[shown.argmax()]
+            answers = tuple(mixture.predict(point[None, :]).tolist()[0] for mixture in mixtures)
+            return Refuted(point=point, answers=answers, effort=effort)
+        # cut where a model that is still undecided wants it
+        second = (masks[0].sum(axis=1) == 1) if len(masks) == 2 else np.zeros(len(batch.lo), dtype=bool)
+        feature, place = np.where(second, features[-1], features[0]), np.where(second, places[-1], places[0])
+        halves, too_small = batch.halves(feature, place, undecided)
+        waiting, stuck = waiting.join(halves), stuck + too_small
+    effort = {"boxes": looked_at, "seconds": deadline.seconds}
+    if stuck:
+        return Unknown(reason=_TOO_SMALL, effort=effort)
+    return Proved(effort=effort)
+
+
+def _why(deadline: Deadline) -> str:
+    return deadline.reason if deadline.passed else f"the limit of {MAX_BOXES} boxes was reached"
+
+
+def _deployed(mixture: Mixture, X: Floats) -> NDArray[np.intp]:
+    """Index of the class that the deployed predictor answers to every row."""
+    proba = mixture.predict_proba(X) if mixture.prediction == "soft" else mixture.predict_proba_hard(X)
+    return proba.argmax(axis=1)
+
+
+def _towards(mixture: Mixture, wanted: Bools, x: Floats, found: Floats, lo: Floats, hi: Floats) -> Floats:
+    """Input with a wanted answer on the way from ``x`` to one that has it."""
+    near, far = 0.0, 1.0
+    for _ in range(40):
+        middle = (near + far) / 2
+        y = np.clip(x + middle * (found - x), lo, hi)
+        near, far = (near, middle) if wanted[_deployed(mixture, y[None, :])[0]] else (middle, far)
+    y = np.clip(x + far * (found - x), lo, hi)
+    return y if wanted[_deployed(mixture, y[None, :])[0]] else found
+
+
+def _are_same(a: Mixture, b: Mixture) -> bool:
+    """Whether two soft mixtures are the same function: equal trees behind gates that differ by a common logit."""
+    if a.prediction != "soft" or b.prediction != "soft" or not np.array_equal(a.classes, b.classes):
+        return False
+    parts = _parts(a, 0)
+    return any(parts == _parts(b, reference) for reference in range(b.n_experts))
+
+
+def _parts(mixture: Mixture, reference: int) -> Counter[tuple[Any, ...]]:
+    """Experts as what they are: a tree, and exact differences of gate numbers from a reference expert."""
+    gate = [[Fraction(v) for v in row] for row in np.column_stack([mixture.gate_weights, mixture.gate_bias]).tolist()]
+    return Counter(
+        (
+            *(u - v for u, v in zip(row, gate[reference], strict=True)),
+            *(getattr(tree, name).tobytes() for name in ("feature", "threshold", "left", "right", "value")),
+        )
+        for row, tree in zip(gate, mixture.trees, strict=True)
+    )

@@ -1,0 +1,119 @@
+"""Chains of sets: one leads to the next in a few steps each, and the certificate that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.file import digest
+from moet.model.mixture import Mixture
+from moet.verify.checker.certificate import Certificate
+from moet.verify.loops.frame import Frame, Image, Step, Stopped
+from moet.verify.loops.runs import Runs, find_violation
+from moet.verify.result import Refuted, Trace, Unknown, Verdict
+from moet.verify.systems.dynamics import Dynamics
+from moet.verify.systems.system import System
+
+Floats = NDArray[np.float64]
+
+
+class Block(NamedTuple):
+    """A set, the number of steps taken from it, with which model of a step, and where they lead."""
+
+    family: Floats
+    n_steps: int
+    step: Step
+    image: Image
+
+
+@dataclass
+class Chain:
+    """A closed loop, sets of one shape, and models of its step."""
+
+    frame: Frame
+    dynamics: Dynamics
+
+    def advance(self, family: Floats, n_steps: int) -> Block:
+        """Find where a family leads, with a model of the step that holds wherever the runs get on the way."""
+        low, high = self.frame.box(family)
+        step = self.dynamics.around(low, high)
+        while step is not None:
+            image = self.frame.grow(family, step, n_steps)
+            if np.any(image.watch[2 * len(low) :] > self.frame.watch_bounds):
+                break
+            low, high = self.frame.box(family, image.watch)
+            if np.all(step.bottom <= low) and np.all(high <= step.top):
+                return Block(family, n_steps, step, image)
+            step = self.dynamics.around(low, high)
+        raise Stopped("the sets that were found are too large: they leave the safe set or the domain")
+
+    def certificate(self, blocks: list[Block], steps: int | None) -> Certificate:
+        """Proof that each block leads to the family of the next; the last one to its own if ``steps`` is None."""
+        models: list[Step] = []
+        described = []
+        for block in blocks:
+            known = [i for i, model in enumerate(models) if model is block.step]
+            if not known:
+                models.append(block.step)
+            watch = np.where(np.isfinite(block.image.watch), block.image.watch, self._widest(block.step))
+            described.append(
+                {
+                    "steps": block.n_steps,
+                    "model": known[0] if known else len(models) - 1,
+                    "watch": watch.tolist(),
+                    "set": [cell.tolist() if np.all(np.isfinite(cell)) else None for cell in block.image.family],
+                }
+            )
+        shape, system = self.frame.shape, self.frame.system
+        claim = {
+            "steps": steps,
+            "model": digest(self.frame.mixture),
+            "system": system.digest,
+            "slice": shape.slice.tolist(),
+            "edges": shape.edges.tolist(),
+            "template": shape.template.tolist(),
+            "models": [_plain_step(model) for model in models],
+            "blocks": described,
+        }
+        certificate = Certificate("invariant" if steps is None else "blocks", claim)
+        for block in blocks:
+            if not self.frame.prove(block.family, block.step, block.n_steps, block.image, certificate):
+                raise Stopped("a claim that holds in floats could not be proved with a margin")
+        return certificate
+
+    def _widest(self, step: Step) -> Floats:
+        """Limits of what is watched that the model allows at all."""
+        axes = np.stack([step.top, -step.bottom], axis=1).ravel()
+        return np.concatenate([axes, self.frame.watch_bounds])
+
+
+def proven_ranges(certificate: Certificate, system: System) -> dict[str, tuple[float, float]]:
+    """Least and largest value of every state in any run, as a certificate of blocks or of an invariant proves them."""
+    if certificate.kind not in ("blocks", "invariant"):
+        raise InputError(f"a certificate of kind {certificate.kind!r} does not state ranges")
+    most = np.max([block["watch"][: 2 * system.n_states] for block in certificate.claim["blocks"]], axis=0)
+    first = np.array([[float(high), -float(low)] for low, high in system.initial]).ravel()
+    most = np.maximum(most, first)
+    return {name: (float(-most[2 * k + 1]), float(most[2 * k])) for k, name in enumerate(system.states)}
+
+
+def refutation(mixture: Mixture, system: System, runs: Runs) -> Verdict | None:
+    """Refuted, if a first state or a simulated run is surely unsafe; Unknown if a first state is out of the domain."""
+    low, high = zip(*system.initial, strict=True)
+    for half in system.safe:
+        corner = [b if c > 0 else a for c, a, b in zip(half.coefficients, low, high, strict=True)]
+        if sum(c * x for c, x in zip(half.coefficients, corner, strict=True)) > half.bound:
+            return Refuted(trace=Trace(np.array([corner], dtype=np.float64), ()))
+    for name, side, a, b in zip(system.states, system.domain, low, high, strict=True):
+        if side is not None and not (side[0] <= a and b <= side[1]):
+            return Unknown(reason=f"the description of the system does not hold for all first states: see {name}")
+    trace = find_violation(mixture, system, runs)
+    return None if trace is None else Refuted(trace=trace)
+
+
+def _plain_step(step: Step) -> dict[str, Any]:
+    return {name: value if name == "variable" else value.tolist() for name, value in step._asdict().items()}

@@ -1,0 +1,264 @@
+"""Sets of states and where a closed loop takes them: the tables that :mod:`moet.verify.loops.image` works on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.mixture import Mixture
+from moet.model.tree import LEAF, Tree
+from moet.verify.checker.certificate import Certificate
+from moet.verify.limits import Deadline
+from moet.verify.loops import image
+from moet.verify.loops.shape import Shape
+from moet.verify.rounding import gate_errors
+from moet.verify.systems.system import System
+
+Floats = NDArray[np.float64]
+
+_INFLATION = 1e-9
+"""By how much sets are made larger than they were found to be, relative to their limits."""
+
+
+_MAX_NODES = 2_000_000
+"""Nodes of one search, from one polytope."""
+
+
+class Leaf(NamedTuple):
+    """A leaf, or a subtree of one action: its expert, its action, and its tests sign·x[feature] <= limit."""
+
+    expert: int
+    action: int
+    tests: tuple[tuple[int, int, float], ...]
+
+
+class Step(NamedTuple):
+    """One step on a box of states, in pieces: x' is matrix·x plus something from ``low`` to ``high``.
+
+    The pieces are the intervals between ``edges`` of one variable; ``low`` and ``high`` have one row per piece and
+    action.
+    """
+
+    bottom: Floats
+    top: Floats
+    matrix: Floats
+    variable: int
+    edges: Floats
+    low: Floats
+    high: Floats
+
+
+class Image(NamedTuple):
+    """Where a family leads: the family at the end, and limits of what was watched on the way."""
+
+    family: Floats
+    watch: Floats
+
+
+class Stopped(Exception):
+    """The search cannot go on; the message says why."""
+
+
+class Effort(Counter[str]):
+    """What a search took, attempts that failed included."""
+
+    def report(self, deadline: Deadline) -> dict[str, float]:
+        """Counts and seconds, as a verdict states them."""
+        return {"seconds": deadline.seconds, **self}
+
+
+class Frame:
+    """A closed loop with sets of one shape.
+
+    A family of sets is an array of limits: one row per cell, one column per row of the shape; −inf where a cell is
+    empty. First states are a family of one cell with the limits of the axes only.
+    """
+
+    def __init__(self, mixture: Mixture, system: System, shape: Shape, deadline: Deadline, effort: Effort) -> None:
+        self.mixture = mixture
+        self.system = system
+        self.shape = shape
+        self._effort = effort
+        self._deadline = deadline
+        self._leaves = leaves_of(mixture, system.actions_of(mixture))
+        slanted = [half for half in system.safe if sum(map(bool, half.coefficients)) > 1]
+        self.watch_bounds = np.array([float(half.bound) for half in slanted])
+        self._watch_rows = np.array([half.coefficients for half in slanted], float).reshape(-1, system.n_states)
+
+    @property
+    def initial(self) -> Floats:
+        """The family of first states."""
+        return np.array([[float(bound) for low, high in self.system.initial for bound in (high, -low)]])
+
+    def grow(self, family: Floats, step: Step, n_steps: int) -> Image:
+        """Find where a family leads in ``n_steps`` steps."""
+        loop, target = self._loop(step, n_steps), self._target()
+        watch = np.full(len(loop.watched), -np.inf)
+        limits = np.full((self.shape.n_cells, len(self.shape.rows)), -np.inf)
+        for cell in self._cells(family):
+            self._explore(cell, loop, target, watch, limits, False, _book(0, 0))
+        return Image(self.inflated(limits, _INFLATION), _larger(watch, _INFLATION))
+
+    def prove(self, family: Floats, step: Step, n_steps: int, image_: Image, certificate: Certificate) -> bool:
+        """Write down why a family leads where it does; False if that cannot be proved as it stands."""
+        loop, target = self._loop(step, n_steps), self._target()
+        for cell in self._cells(family):
+            book = _book(2**16, 2**17)
+            while True:
+                status = self._explore(cell, loop, target, image_.watch.copy(), image_.family.copy(), True, book)
+                if status != image.FULL:
+                    break
+                book = _book(int(book.used[0]), int(max(book.used[1:])))
+            if status != image.DONE:
+                return False
+            n_codes, n_refs, n_numbers = book.used.tolist()
+            certificate.add(book.codes[:n_codes], book.refs[:n_refs], book.numbers[:n_numbers])
+        return True
+
+    def _cells(self, family: Floats) -> list[Floats]:
+        return [limits for limits in family if np.all(np.isfinite(limits))]
+
+    def _explore(
+        self,
+        limits: Floats,
+        loop: image.Loop,
+        target: image.Target,
+        watch: Floats,
+        target_limits: Floats,
+        proving: bool,
+        book: image.Book,
+    ) -> int:
+        counts = np.zeros(3, np.int64)
+        if self._deadline.passed:
+            raise Stopped(self._deadline.reason)
+        source = self._source(limits, loop)
+        status: int = image.explore(source, loop, target, watch, target_limits, proving, book, counts, _MAX_NODES)
+        self._effort.update(dict(zip(("nodes", "paths", "programs"), counts.tolist(), strict=True)))
+        if status == image.LIMIT:
+            raise Stopped(f"a set takes more than {_MAX_NODES} nodes")
+        if status == image.FAILED and not proving:
+            raise Stopped("the linear programs lost their precision")
+        return status
+
+    def inflated(self, limits: Floats, share: float) -> Floats:
+        """Slightly larger sets; the slice stays between the edges of its cell."""
+        larger = _larger(limits, share)
+        low, high = self.shape.sides
+        up, down = self.shape.slice_sides
+        larger[:, up] = np.minimum(larger[:, up], high)
+        larger[:, down] = np.minimum(larger[:, down], -low)
+        return larger
+
+    def box(self, family: Floats, watch: Floats | None = None) -> tuple[Floats, Floats]:
+        """Smallest box around a family and what was watched."""
+        d = self.system.n_states
+        limits = [cell[: 2 * d] for cell in self._cells(family)] + ([] if watch is None else [watch[: 2 * d]])
+        most = np.max(limits, axis=0)
+        return -most[1::2], most[0::2]
+
+    def _source(self, limits: Floats, loop: image.Loop) -> image.Source:
+        d = self.system.n_states
+        high, low = limits[0 : 2 * d : 2], -limits[1 : 2 * d : 2]
+        middle, half = (low + high) / 2, (high - low) / 2
+        rows = self.shape.rows[2 * d :][: len(limits) - 2 * d]
+        n_rows = len(rows)
+        width = n_rows + self._room(loop)
+        scales = np.ones(width)
+        scales[:n_rows] = np.abs(rows) @ half
+        scales[scales == 0.0] = 1.0
+        scaled = np.zeros((d, width))
+        scaled[:, :n_rows] = (rows * half / scales[:n_rows, None]).T
+        bounds = np.zeros(width)
+        bounds[:n_rows] = (limits[2 * d :] - rows @ middle) / scales[:n_rows]
+        return image.Source(scaled, bounds, scales, np.arange(width), n_rows, middle, half)
+
+    def _room(self, loop: image.Loop) -> int:
+        """Most guards that a path has, and the two sides of a cell."""
+        return (len(loop.powers) - 1) * int(np.diff(loop.leaf_start).max()) + 2
+
+    def _target(self) -> image.Target:
+        low, high = self.shape.sides
+        return image.Target(np.arange(len(self.shape.rows)), self.shape.slice_sides, low, high)
+
+    def _loop(self, step: Step, n_steps: int) -> image.Loop:
+        d = self.system.n_states
+        error = np.array([float(e) for e in self.system.observation_error])
+        weights, bias = self.mixture.gate_weights, self.mixture.gate_bias
+        logit_error = gate_errors(weights, bias, step.bottom - error, step.top + error)
+        directions = [*self.shape.rows, *self._watch_rows]
+        watched = [*range(2 * d), *range(len(self.shape.rows), len(directions))]
+        rivals = {}
+        for i in range(len(weights)):
+            for j in range(len(weights)):
+                if i != j:
+                    rivals[i, j] = len(directions)
+                    directions.append(weights[i] - weights[j])
+        starts, guards, limits = [0], [], []
+        for leaf in self._leaves:
+            j = leaf.expert
+            for i in range(len(weights)):
+                if i != j:
+                    guards.append(rivals[i, j])
+                    slack = logit_error[i] + logit_error[j] + np.abs(weights[i] - weights[j]) @ error
+                    limits.append(bias[j] - bias[i] + slack)
+            for feature, sign, limit in leaf.tests:
+                guards.append(2 * feature + (0 if sign > 0 else 1))
+                limits.append(limit + error[feature])
+            starts.append(len(guards))
+        powers = [np.array(directions)]
+        for _ in range(n_steps):
+            powers.append(powers[-1] @ step.matrix)
+        return image.Loop(
+            directions=powers[0],
+            powers=np.array(powers),
+            matrix=step.matrix,
+            piece_sides=2 * step.variable + np.arange(2),
+            edges=step.edges,
+            residual_low=step.low,
+            residual_high=step.high,
+            watched=np.array(watched),
+            leaf_start=np.array(starts),
+            guards=np.array(guards, np.int64),
+            guard_limits=np.array(limits, np.float64),
+            leaf_action=np.array([leaf.action for leaf in self._leaves]),
+        )
+
+
+def leaves_of(mixture: Mixture, actions: tuple[int, ...]) -> list[Leaf]:
+    """Leaves of all trees from left to right; a subtree of one action counts as a leaf."""
+    leaves = []
+    for expert, tree in enumerate(mixture.trees):
+        action = _common_actions(tree, actions)
+        stack: list[tuple[int, tuple[tuple[int, int, float], ...]]] = [(0, ())]
+        while stack:
+            node, tests = stack.pop()
+            if action[node] >= 0:
+                leaves.append(Leaf(expert, action[node], tests))
+                continue
+            feature, threshold = int(tree.feature[node]), float(tree.threshold[node])
+            stack.append((int(tree.right[node]), (*tests, (feature, -1, -threshold))))
+            stack.append((int(tree.left[node]), (*tests, (feature, 1, threshold))))
+    return leaves
+
+
+def _common_actions(tree: Tree, actions: tuple[int, ...]) -> list[int]:
+    """For every node, the action of all leaves below it, or −1 if they differ."""
+    common = [actions[c] for c in tree.value.argmax(axis=1).tolist()]
+    for node in np.flatnonzero(tree.feature != LEAF)[::-1].tolist():  # children come after their parents
+        left, right = common[tree.left[node]], common[tree.right[node]]
+        common[node] = left if left == right else -1
+    return common
+
+
+def _larger(limits: Floats, share: float) -> Floats:
+    """Limits raised by a share of their size; −inf, which stands for nothing, stays."""
+    return limits + share * np.where(np.isfinite(limits), 1 + np.abs(limits), 0.0)
+
+
+def _book(n_codes: int, n_multipliers: int) -> image.Book:
+    return image.Book(
+        np.empty(n_codes, np.uint8), np.empty(n_multipliers, np.int32), np.empty(n_multipliers), np.zeros(3, np.int64)
+    )

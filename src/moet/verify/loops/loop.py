@@ -1,0 +1,157 @@
+"""Questions about closed loops: a policy that acts on a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from moet.errors import InputError
+from moet.model.file import as_mixture
+from moet.model.mixture import Mixture
+from moet.progress import progress_bar
+from moet.verify.limits import Deadline
+from moet.verify.loops.reach import ReachSearch
+from moet.verify.result import Unknown, Verdict
+from moet.verify.systems.conditions import HalfSpace, half_spaces
+from moet.verify.systems.system import AffineSystem, System
+
+_TICKS = 1000
+
+MOST_SEARCHED_STEPS = 60
+"""The number of runs doubles every few steps; beyond this, sets of states are merged first."""
+
+
+def safe(
+    model: Any,
+    system: System,
+    steps: int | None,
+    *,
+    timeout: float | None = None,
+    seed: int = 0,
+    verbose: bool = False,
+) -> Verdict:
+    """Ask whether a system stays in its safe set when the model chooses the actions.
+
+    The question is about every first state of the system, every disturbance and observation error it allows, and every
+    expert that may be chosen in float64 arithmetic. The states 0, 1, ..., ``steps`` are looked at.
+
+    Parameters
+    ----------
+    model : Mixture, fitted classifier, policy or path
+        A hard mixture whose classes are the names or numbers of actions.
+    system : System
+    steps : int or None
+        None for ever: an invariant is searched for.
+    timeout : float, optional
+        Seconds after which the answer is Unknown.
+    seed : int
+        Of the random runs that are tried where a possible violation cannot be replayed.
+    verbose : bool
+        Show progress on stderr.
+
+    Returns
+    -------
+    Proved
+        With a certificate that :func:`moet.verify.check` accepts.
+    Refuted
+        With the trace of a run that leaves the safe set; it was replayed exactly and through the deployed predictor.
+    Unknown
+        With the reason.
+    """
+    deadline = Deadline(timeout)
+    mixture = _policy(model, system, "safe")
+    if not system.safe:
+        raise InputError(f"the system {system.name!r} has no safe set")
+    if steps is None:
+        from moet.verify.loops.invariant import safe_for_ever
+
+        return safe_for_ever(mixture, system, deadline)
+    _check_steps(steps)
+    if not isinstance(system, AffineSystem) or steps > MOST_SEARCHED_STEPS:
+        from moet.verify.loops.blocks import safe_in_blocks
+
+        verdict = safe_in_blocks(mixture, system, steps, deadline)
+        if not isinstance(system, AffineSystem) or not isinstance(verdict, Unknown):
+            return verdict
+    return _search(mixture, system, steps, None, deadline, seed, verbose)
+
+
+def reaches(
+    model: Any,
+    system: System,
+    goal: str | Sequence[str] | None = None,
+    *,
+    within: int,
+    timeout: float | None = None,
+    seed: int = 0,
+    verbose: bool = False,
+) -> Verdict:
+    """Ask whether every run enters a goal within a number of steps.
+
+    Parameters
+    ----------
+    model, system, timeout, seed, verbose
+        As for :func:`safe`; the system must be affine.
+    goal : str or sequence of str, optional
+        Linear conditions that all must hold, such as ``"position >= 0.5"``; by default the goal of the system.
+    within : int
+        Number of steps.
+
+    Returns
+    -------
+    Proved, Refuted or Unknown
+        As for :func:`safe`; a counterexample is a run that is not in the goal at any of the times 0, ..., ``within``.
+    """
+    deadline = Deadline(timeout)
+    mixture = _policy(model, system, "reaches")
+    _check_steps(within)
+    conditions = system.goal
+    if goal is not None:
+        conditions = half_spaces([goal] if isinstance(goal, str) else goal, system.states)
+    if not conditions:
+        raise InputError(f"the system {system.name!r} has no goal; give one, such as goal='{system.states[0]} >= 1'")
+    if not isinstance(system, AffineSystem):
+        raise InputError(f"reaches is for affine systems so far, and {system.name!r} is a {type(system).__name__}")
+    return _search(mixture, system, within, conditions, deadline, seed, verbose)
+
+
+def _search(
+    mixture: Mixture,
+    system: AffineSystem,
+    steps: int,
+    goal: Sequence[HalfSpace] | None,
+    deadline: Deadline,
+    seed: int,
+    verbose: bool,
+) -> Verdict:
+    search = ReachSearch(mixture, system, steps, goal, seed)
+    if not verbose:
+        return search.decide(deadline)
+    with progress_bar("searching", _TICKS, shown=True) as advance:
+        shown = 0
+
+        def progress(share: float, note: str) -> None:
+            nonlocal shown
+            while shown < share * _TICKS:
+                advance(note)
+                shown += 1
+
+        return search.decide(deadline, progress)
+
+
+def _policy(model: Any, system: System, question: str) -> Mixture:
+    if not isinstance(system, System):
+        raise InputError(f"expected a system, such as systems.cartpole_published(), got {type(system).__name__}")
+    mixture = as_mixture(model)
+    if mixture.prediction != "hard" and mixture.n_experts > 1:
+        raise InputError(
+            f"{question} is about hard mixtures, and this model is soft; fit it with prediction='hard', or rebuild it "
+            "with Mixture(..., prediction='hard')"
+        )
+    system.actions_of(mixture)
+    return mixture
+
+
+def _check_steps(steps: Any) -> None:
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+        raise InputError(f"the number of steps must be an integer, at least 0, got {steps!r}")

@@ -1,0 +1,246 @@
+"""What the compiled search is unsure about, decided again: by HiGHS, then with fractions.
+
+The search asks about a piece when one of its conditions is violated, nearly violated, or when its simplex gave up. Here
+every condition of that piece is decided on its own.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from moet.verify.checker.certificate import Certificate
+from moet.verify.loops.reach_state import BOUND, DEAD, EXPERT, N_ROWS, NODE, START, TAKEN, TIME, VOID, Search
+from moet.verify.loops.reach_tables import DEPTH, FEATURE, LEFT_CHILD, PARENT, Floats, Ints, Policy, Tables
+from moet.verify.rational import Row, Side, decide
+from moet.verify.simplex import proven_bound
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.system import AffineSystem
+
+Vector = Sequence[Fraction]
+
+_PARTS = 2
+"""A multiplier is written as the sum of so many floats, so that it may have some hundred binary digits."""
+
+_MOST_MULTIPLIERS = 31
+"""As many as a record can have."""
+
+
+class ExactRow(NamedTuple):
+    """coefficients·x_0 <= limit, or < if strict."""
+
+    coefficients: Vector
+    limit: Fraction
+    strict: bool
+
+
+class Proofs(NamedTuple):
+    """Records that settle a piece: kind, and (name, number) of every multiplier."""
+
+    records: list[tuple[int, list[tuple[int, float]]]]
+
+    def write(self, certificate: Certificate) -> None:
+        """Append them to a certificate."""
+        codes = bytes(kind + 8 * len(multipliers) for kind, multipliers in self.records)
+        pairs = [pair for _, multipliers in self.records for pair in multipliers]
+        certificate.add(codes, array("i", [name for name, _ in pairs]), array("d", [number for _, number in pairs]))
+
+
+class Violation(NamedTuple):
+    """A first state that leads to a violated condition, as far as the rows of the search tell."""
+
+    start: list[Fraction]
+
+
+class Doubt:
+    """Decides pieces that the search asked about.
+
+    Parameters
+    ----------
+    system, policy, tables
+        The closed loop.
+    needs, goals : sequences of HalfSpace
+        Conditions, in the order of the tables.
+    gate_errors : array of float, shape (n_experts,)
+        As in the tables.
+    """
+
+    def __init__(
+        self,
+        system: AffineSystem,
+        policy: Policy,
+        tables: Tables,
+        needs: Sequence[HalfSpace],
+        goals: Sequence[HalfSpace],
+        gate_errors: Floats,
+    ) -> None:
+        self._system, self._policy, self._tables = system, policy, tables
+        self._needs, self._goals = needs, goals
+        self._errors = [Fraction(error) for error in gate_errors.tolist()]
+        self._radius = [(high - low) / 2 for low, high in system.disturbance]
+        self._middle = [(high + low) / 2 for low, high in system.disturbance]
+        self._lower = [Side(low) for low, _ in system.initial]
+        self._upper = [Side(high) for _, high in system.initial]
+
+    def settle(self, search: Search, frame: int) -> Proofs | Violation | None:
+        """Decide all conditions of a piece; None if it takes more digits than a certificate has.
+
+        At the last step that includes the conditions of the goal.
+        """
+        time, n_rows = int(search.frames[frame, TIME]), int(search.frames[frame, N_ROWS])
+        rows = dict(self._rows(search.frames[: frame + 1], set(search.names[:n_rows].tolist())))
+        constant = self._constant(search.frames[: frame + 1])
+        last = len(self._tables.rows) - 1
+        first = len(self._tables.coefficients) - len(self._needs) - len(self._goals)
+        missable = self._goals if time == last else []
+        records: list[tuple[int, list[tuple[int, float]]]] = []
+        for i, condition in enumerate([*self._needs, *missable]):
+            is_goal = i >= len(self._needs)
+            guard = self._name(time, self._tables.n_experts + self._policy.depth + i - len(self._needs))
+            multipliers = self._ask_highs(search, frame, time, first + i)
+            if multipliers is None:
+                answer = self._decide(rows, condition, time, constant)
+                if isinstance(answer, Violation):
+                    return answer
+                multipliers, empty = answer
+                if empty and not is_goal:
+                    records.append((int(VOID), multipliers))
+                    break
+                if empty:
+                    records.append((int(DEAD), multipliers))
+                    continue
+            if is_goal:
+                multipliers = [(guard, 1.0), *multipliers]
+            records.append((int(DEAD if is_goal else BOUND), multipliers))
+        if any(len(multipliers) > _MOST_MULTIPLIERS for _, multipliers in records):
+            return None
+        return Proofs(records)
+
+    def _ask_highs(self, search: Search, frame: int, time: int, i: int) -> list[tuple[int, float]] | None:
+        """Multipliers that HiGHS finds for function i, if they prove its limit by the usual margin."""
+        from scipy.optimize import linprog
+
+        tables = self._tables
+        n, d = int(search.frames[frame, N_ROWS]), len(tables.matrix)
+        objective = tables.rows[time, i]
+        enough = tables.limit[time, i] - tables.margin[i] - tables.coefficients[i] @ search.constants[frame, :d]
+        result = linprog(-objective, search.rows[:, :n].T, search.limits[:n], bounds=(-1, 1), method="highs")
+        if result.status != 0:
+            return None
+        dual = np.maximum(0.0, -result.ineqlin.marginals) if n else np.zeros(0)
+        used = np.flatnonzero(dual)
+        one = np.ones(d)
+        if not proven_bound(objective, search.rows, search.limits, -one, one, used, dual[used]) < enough:
+            return None
+        return list(zip(search.names[used].tolist(), (dual[used] / search.scales[used]).tolist(), strict=True))
+
+    def _decide(
+        self, rows: dict[int, ExactRow], condition: HalfSpace, time: int, constant: Vector
+    ) -> Violation | tuple[list[tuple[int, float]], bool]:
+        """A violation of a condition; or multipliers that exclude it, and whether they exclude the piece itself."""
+        coefficients = self._linear(condition.coefficients, time)
+        limit = (
+            condition.bound - _dot(condition.coefficients, constant) - self._disturbance(condition.coefficients, time)
+        )
+        names = list(rows)
+        constraints = [Row([-a for a in row.coefficients], -row.limit, row.strict) for row in rows.values()]
+        answer = decide([*constraints, Row(coefficients, limit, strict=True)], self._lower, self._upper)
+        if isinstance(answer, list):
+            return Violation(answer)
+        weight = answer.pop(len(names), None)
+        multipliers = [(names[i], part) for i, value in answer.items() for part in _float_parts(value / (weight or 1))]
+        return multipliers, weight is None
+
+    def _constant(self, frames: Ints) -> Vector:
+        """Constant part of the state at the end of a path."""
+        constant: Vector = [Fraction(0)] * len(self._radius)
+        for frame in frames[1:]:
+            if frame[EXPERT] >= START:
+                constant = self._step(constant, int(frame[TAKEN]))
+        return constant
+
+    def _step(self, constant: Vector, action: int) -> Vector:
+        offset = self._system.offsets[action]
+        parts = zip(self._system.matrix, offset, self._middle, strict=True)
+        return [_dot(row, constant) + o + m for row, o, m in parts]
+
+    def _rows(self, frames: Ints, wanted: set[int]) -> Iterator[tuple[int, ExactRow]]:
+        """Rows a·x_0 <= b of the decisions on a path, by name."""
+        policy, tables = self._policy, self._tables
+        constant: Vector = [Fraction(0)] * len(self._radius)
+        for before, frame in pairwise(frames):
+            time, expert, node = int(before[TIME]), int(frame[EXPERT]), int(frame[NODE])
+            if expert < START:
+                i = int(START) - 1 - expert
+                coefficients, bound = self._goals[i]
+                limit = _dot(coefficients, constant) + self._disturbance(coefficients, time) - bound
+                row = [-a for a in self._linear(coefficients, time)]
+                yield self._name(time, tables.n_experts + policy.depth + i), ExactRow(row, limit, True)
+                continue
+            for j in range(tables.n_experts if expert >= 0 else 0):
+                name = self._name(time, j)
+                if name in wanted:
+                    yield name, self._rival(time, expert, j, constant)
+            while expert >= 0 and policy.nodes[node, PARENT] >= 0:
+                split = int(policy.nodes[node, PARENT])
+                name = self._name(time, tables.n_experts + int(policy.nodes[split, DEPTH]))
+                if name in wanted:
+                    yield name, self._side(time, split, policy.nodes[split, LEFT_CHILD] == node, constant)
+                node = split
+            constant = self._step(constant, int(frame[TAKEN]))
+
+    def _rival(self, time: int, e: int, j: int, constant: Vector) -> ExactRow:
+        weights = self._policy.weights[[j, e]].tolist()
+        difference = [Fraction(a) - Fraction(b) for a, b in zip(*weights, strict=True)]
+        bias = Fraction(float(self._policy.bias[e])) - Fraction(float(self._policy.bias[j]))
+        slack = self._errors[e] + self._errors[j] + self._disturbance(difference, time)
+        slack += _dot([abs(a) for a in difference], self._system.observation_error)
+        return ExactRow(self._linear(difference, time), bias + slack - _dot(difference, constant), False)
+
+    def _side(self, time: int, split: int, left: bool, constant: Vector) -> ExactRow:
+        feature = int(self._policy.nodes[split, FEATURE])
+        sign = 1 if left else -1
+        unit = [Fraction(sign * (k == feature)) for k in range(len(self._radius))]
+        slack = self._system.observation_error[feature] + self._disturbance(unit, time)
+        limit = sign * Fraction(float(self._policy.threshold[split])) + slack - _dot(unit, constant)
+        return ExactRow(self._linear(unit, time), limit, not left and slack == 0)
+
+    def _linear(self, row: Vector, time: int) -> Vector:
+        """Coefficients of row·x_time as a function of x_0."""
+        for _ in range(time):
+            row = [_dot(row, column) for column in zip(*self._system.matrix, strict=True)]
+        return row
+
+    def _disturbance(self, row: Vector, time: int) -> Fraction:
+        """Most that disturbances before some time add to row·x."""
+        total = Fraction(0)
+        for _ in range(time if any(self._radius) else 0):
+            total += _dot([abs(a) for a in row], self._radius)
+            row = self._linear(row, 1)
+        return total
+
+    def _name(self, time: int, which: int) -> int:
+        return time * (self._tables.n_experts + self._policy.depth + len(self._goals)) + which
+
+
+def _dot(a: Vector, b: Vector) -> Fraction:
+    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def _float_parts(value: Fraction) -> list[float]:
+    """Floats, none negative, whose sum is at most ``value`` and very near it."""
+    parts = []
+    for _ in range(_PARTS):
+        part = float(value)
+        if Fraction(part) > value:
+            part = float(np.nextafter(part, 0.0))
+        if part == 0.0:
+            break
+        parts.append(part)
+        value -= Fraction(part)
+    return parts

@@ -1,0 +1,73 @@
+"""Linear conditions on states: from text to half-spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from moet.errors import InputError
+from moet.verify.systems.equations import Algebra, Expression, comparison_sides
+
+
+class HalfSpace(NamedTuple):
+    """States x with ``coefficients``·x <= ``bound``."""
+
+    coefficients: tuple[Fraction, ...]
+    bound: Fraction
+
+
+def half_spaces(conditions: Sequence[str], states: Sequence[str]) -> tuple[HalfSpace, ...]:
+    """Read conditions such as ``"-2.4 <= position <= 2.4"``, of which all must hold."""
+    if isinstance(conditions, str):
+        raise InputError(f"expected a list of conditions, got the string {conditions!r}")
+    spaces = []
+    for condition in conditions:
+        for smaller, larger in comparison_sides(condition, set(states)):
+            difference = _affine(smaller, states) - _affine(larger, states)
+            spaces.append(HalfSpace(difference.coefficients, -difference.constant))
+    return tuple(spaces)
+
+
+@dataclass(frozen=True)
+class _Affine:
+    """A linear function of the states plus a constant."""
+
+    coefficients: tuple[Fraction, ...]
+    constant: Fraction
+
+    def __neg__(self) -> _Affine:
+        return self._times(Fraction(-1))
+
+    def __add__(self, other: _Affine) -> _Affine:
+        pairs = zip(self.coefficients, other.coefficients, strict=True)
+        return _Affine(tuple(a + b for a, b in pairs), self.constant + other.constant)
+
+    def __sub__(self, other: _Affine) -> _Affine:
+        return self + -other
+
+    def __mul__(self, other: _Affine) -> _Affine:
+        return self._times(other._number()) if not any(other.coefficients) else other._times(self._number())
+
+    def __truediv__(self, other: _Affine) -> _Affine:
+        return self._times(1 / other._number())
+
+    def _number(self) -> Fraction:
+        if any(self.coefficients):
+            raise ArithmeticError
+        return self.constant
+
+    def _times(self, factor: Fraction) -> _Affine:
+        return _Affine(tuple(factor * a for a in self.coefficients), factor * self.constant)
+
+
+def _affine(expression: Expression, states: Sequence[str]) -> _Affine:
+    zero = (Fraction(0),) * len(states)
+    units = {name: (*zero[:k], Fraction(1), *zero[k + 1 :]) for k, name in enumerate(states)}
+    variables = {name: _Affine(unit, Fraction(0)) for name, unit in units.items()}
+    try:
+        affine: _Affine = expression.value(variables, Algebra(lambda value: _Affine(zero, value), functions={}))
+    except (ArithmeticError, LookupError, TypeError):
+        raise InputError(f"a condition must be linear in the states, got {expression.text!r}") from None
+    return affine

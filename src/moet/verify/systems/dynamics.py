@@ -1,0 +1,97 @@
+"""Affine models of one step for growing boxes of states, computed when they are needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.verify.loops.frame import Step
+from moet.verify.systems.system import System, float_above
+
+Floats = NDArray[np.float64]
+
+_GROWTH = 1.25
+_WORTH_CUTTING = 0.8
+"""The box is cut into pieces if halving it makes the residuals smaller by this factor."""
+
+
+class Dynamics:
+    """A ladder of boxes around where runs were seen, each with its affine model, up to the limits of the system.
+
+    A small box has a tight model, but proofs with it must show that no state leaves the box; so a proof uses the
+    smallest box that will do.
+    """
+
+    def __init__(self, system: System, seen_low: Floats, seen_high: Floats, n_pieces: int) -> None:
+        self.system = system
+        self.least, self.most = limits_of(system)
+        self._n_pieces = n_pieces
+        self._middle = (seen_low + seen_high) / 2
+        self._half = (seen_high - seen_low) * 0.6 + 1e-6
+        self._steps: dict[int, Step] = {}
+        self._cut_along: int | None = None
+
+    def around(self, low: Floats, high: Floats) -> Step | None:
+        """Model on the smallest box of the ladder that holds another one; None if that leaves the limits."""
+        if not (np.all(self.least <= low) and np.all(high <= self.most)):
+            return None
+        level = 0
+        while True:
+            bottom, top = self._box(level)
+            if np.all(bottom <= low) and np.all(high <= top):
+                break
+            level += 1
+        if level not in self._steps:
+            self._steps[level] = self._model(bottom, top)
+        return self._steps[level]
+
+    def _box(self, level: int) -> tuple[Floats, Floats]:
+        half = self._half * _GROWTH**level
+        return np.maximum(self._middle - half, self.least), np.minimum(self._middle + half, self.most)
+
+    def _model(self, low: Floats, high: Floats) -> Step:
+        matrix = self.system.fitted_matrix(low, high)
+        if not self._steps and self._n_pieces > 1:
+            self._cut_along = self._best_variable(matrix, low, high)
+        variable, n_pieces = (0, 1) if self._cut_along is None else (self._cut_along, self._n_pieces)
+        edges = np.linspace(low[variable], high[variable], n_pieces + 1)
+        residual_low, residual_high = self.system.residuals(matrix, *_cut(low, high, variable, edges))
+        return Step(low, high, matrix, variable, edges, residual_low, residual_high)
+
+    def _best_variable(self, matrix: Floats, low: Floats, high: Floats) -> int | None:
+        """Variable that is best cut into pieces; None if that hardly helps."""
+        halves = [_cut(low, high, k, np.linspace(low[k], high[k], 3)) for k in range(len(low))]
+        lows, highs = (np.concatenate(sides) for sides in zip((low[None], high[None]), *halves, strict=True))
+        least, most = self.system.residuals(matrix, lows, highs)
+        widths = (most - least).sum(axis=(1, 2))
+        means = widths[1:].reshape(-1, 2).mean(axis=1)
+        best = int(np.argmin(means))
+        return best if means[best] < _WORTH_CUTTING * widths[0] else None
+
+
+def limits_of(system: System) -> tuple[Floats, Floats]:
+    """Box that safe states in the domain of a system cannot leave; infinite where there is no limit.
+
+    Bounds are rounded inward, so that a proof with floats is a proof of the exact limits.
+    """
+    low, high = np.full(system.n_states, -np.inf), np.full(system.n_states, np.inf)
+    for k, side in enumerate(system.domain):
+        if side is not None:
+            low[k], high[k] = float_above(side[0]), -float_above(-side[1])
+    for half in system.safe:
+        used = [k for k, coefficient in enumerate(half.coefficients) if coefficient]
+        if len(used) == 1:
+            k = used[0]
+            bound = half.bound / half.coefficients[k]
+            if half.coefficients[k] > 0:
+                high[k] = min(high[k], -float_above(-bound))
+            else:
+                low[k] = max(low[k], float_above(bound))
+    return low, high
+
+
+def _cut(low: Floats, high: Floats, variable: int, edges: Floats) -> tuple[Floats, Floats]:
+    """The box cut along one variable, as rows."""
+    lows, highs = np.tile(low, (len(edges) - 1, 1)), np.tile(high, (len(edges) - 1, 1))
+    lows[:, variable], highs[:, variable] = edges[:-1], edges[1:]
+    return lows, highs

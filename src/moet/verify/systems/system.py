@@ -1,0 +1,405 @@
+"""What a policy acts on: states, actions, and how one state leads to the next.
+
+A system has exact numbers only (:class:`~fractions.Fraction`), so that the search and the checker of certificates mean
+the same system. ``document`` is all that the checker reads of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.model.mixture import Mixture
+from moet.verify.systems.conditions import half_spaces
+from moet.verify.systems.equations import Algebra, Expression
+
+Number = int | float | str | Fraction
+"""A float means its exact binary value, a string what is written: ``"0.1"`` and ``"1/10"`` are one tenth."""
+
+Floats = NDArray[np.float64]
+Side = tuple[Fraction, Fraction]
+
+_FLOAT32_UNIT = Fraction(1, 2**24)
+
+
+class Enclosure(NamedTuple):
+    """One step on a box of states: action a leads from x to matrix·x + offsets[a], give or take ``radius``.
+
+    The floats are exact numbers here; ``radius`` covers nonlinearity, rounding and the disturbance.
+    """
+
+    matrix: Floats
+    offsets: Floats
+    radius: Floats
+
+
+class System(ABC):
+    """States, where they begin, where they must stay, and how far the next one is uncertain.
+
+    Parameters
+    ----------
+    name : str
+    states : sequence of str
+        What the policy sees, in the order of its features.
+    actions : sequence of str
+        By action number.
+    initial : mapping from state to (low, high) or a number
+        The closed box of first states.
+    safe, goal : sequence of str
+        Linear conditions that all must hold, such as ``"-2.4 <= position <= 2.4"``.
+    domain : mapping from state to (low, high), optional
+        Where this description holds. A proof shows that no run leaves it.
+    disturbance : mapping from state to (low, high) or radius, optional
+        What may be added to the next state in every step.
+    observation_error : mapping from state to radius, optional
+        How far what the policy sees may be from the state: the noise of a sensor.
+    float32_observations : bool
+        Whether the policy sees states rounded to float32, which adds to that error and needs a bounded domain.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        states: Sequence[str],
+        actions: Sequence[str],
+        initial: Mapping[str, Any],
+        safe: Sequence[str],
+        goal: Sequence[str] = (),
+        domain: Mapping[str, tuple[Number, Number]] | None = None,
+        disturbance: Mapping[str, Any] | None = None,
+        observation_error: Mapping[str, Number] | None = None,
+        float32_observations: bool = False,
+    ) -> None:
+        self.name = name
+        self.states = _names(states, "states")
+        self.actions = _names(actions, "actions")
+        self.initial = tuple(_by_state(initial, self.states, "initial", _point_or_side, None))
+        self.domain = tuple(_by_state(domain or {}, self.states, "domain", _side, _EVERYWHERE))
+        self.disturbance = tuple(_by_state(disturbance or {}, self.states, "disturbance", _radius_or_side, _NOTHING))
+        self.safe = half_spaces(safe, self.states)
+        self.goal = half_spaces(goal, self.states)
+        if not self.safe and not self.goal:
+            raise InputError("a system needs conditions: safe=['-1 <= x <= 1'], or a goal")
+        self.float32_observations = float32_observations
+        noise = _by_state(observation_error or {}, self.states, "observation_error", exact, 0)
+        if min(noise) < 0:
+            raise InputError(f"an observation error cannot be negative, got {observation_error!r}")
+        rounding = self._float32_error() if float32_observations else [Fraction(0)] * self.n_states
+        self.observation_error = tuple(a + b for a, b in zip(noise, rounding, strict=True))
+
+    @property
+    def n_states(self) -> int:
+        """Number of variables of a state."""
+        return len(self.states)
+
+    def enclose(self, low: ArrayLike, high: ArrayLike) -> Enclosure:
+        """Affine enclosure of one step from every state in a box, with every disturbance."""
+        bottom, top = np.array(low, np.float64), np.array(high, np.float64)
+        matrix = self.fitted_matrix(bottom, top)
+        (lowest,), (highest,) = self.residuals(matrix, bottom[None], top[None])
+        offsets = (lowest + highest) / 2
+        radius = np.nextafter(np.maximum(highest - offsets, offsets - lowest).max(axis=0), np.inf)
+        return Enclosure(matrix, offsets, radius)
+
+    @abstractmethod
+    def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
+        """Matrix of an affine map that is close to one step on a box, whatever the action."""
+
+    @abstractmethod
+    def residuals(self, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+        """Bound, from below and above, what a step adds to matrix·x on each of several boxes, disturbance included.
+
+        Boxes are rows of ``lows`` and ``highs``; the bounds have shape (n_boxes, n_actions, n_states).
+        """
+
+    @abstractmethod
+    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+        """Next states in float64, one per row, without disturbance."""
+
+    @abstractmethod
+    def _dynamics(self) -> dict[str, Any]:
+        """The part of the document that says how one state leads to the next."""
+
+    def document(self) -> dict[str, Any]:
+        """Everything that defines this system, as plain JSON with exact numbers."""
+        return {
+            "format": "moet-system",
+            "version": 1,
+            "name": self.name,
+            "states": list(self.states),
+            "actions": list(self.actions),
+            "initial": _texts(self.initial),
+            "safe": [{"coefficients": _texts(h.coefficients), "bound": str(h.bound)} for h in self.safe],
+            "goal": [{"coefficients": _texts(h.coefficients), "bound": str(h.bound)} for h in self.goal],
+            "domain": _texts(self.domain),
+            "disturbance": _texts(self.disturbance),
+            "observation_error": _texts(self.observation_error),
+            "dynamics": self._dynamics(),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """Name of this system by content: the SHA-256 of its document."""
+        text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def actions_of(self, mixture: Mixture) -> tuple[int, ...]:
+        """Action number that each class of a model stands for.
+
+        Raises
+        ------
+        InputError
+            If the model has another number of features than there are states, or a class that is no action.
+        """
+        if mixture.n_features != self.n_states:
+            raise InputError(
+                f"the model has {mixture.n_features} features, the system {self.name!r} has {self.n_states} states: "
+                f"{', '.join(self.states)}"
+            )
+        if mixture.feature_names != self.states and set(mixture.feature_names) == set(self.states):
+            raise InputError(
+                f"the model's features {', '.join(mixture.feature_names)} are the system's states in another order: "
+                f"{', '.join(self.states)}"
+            )
+        return tuple(self._action(label) for label in mixture.classes.tolist())
+
+    def _action(self, label: Any) -> int:
+        if isinstance(label, str) and label in self.actions:
+            return self.actions.index(label)
+        if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(self.actions):
+            return label
+        known = ", ".join(f"{k} or {name!r}" for k, name in enumerate(self.actions))
+        raise InputError(f"the class {label!r} of the model is no action of the system {self.name!r}: {known}")
+
+    def _float32_error(self) -> list[Fraction]:
+        """Largest error of rounding to float32, which is relative to the state except for the tiniest."""
+        for name, side in zip(self.states, self.domain, strict=True):
+            if side is None:
+                raise InputError(f"float32 observations need a bounded domain; give domain={{{name!r}: (low, high)}}")
+        sides = [side for side in self.domain if side is not None]
+        return [max(abs(low), abs(high)) * _FLOAT32_UNIT + Fraction(1, 2**150) for low, high in sides]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, states={list(self.states)}, actions={list(self.actions)})"
+
+
+class AffineSystem(System):
+    """A system with x' = matrix·x + offsets[action] + disturbance.
+
+    Parameters
+    ----------
+    name : str
+    matrix : rows of numbers, shape (n_states, n_states)
+    offsets : rows of numbers, shape (n_actions, n_states)
+        What each action adds.
+    **description
+        As for :class:`System`.
+    """
+
+    def __init__(
+        self, name: str, *, matrix: Sequence[Sequence[Number]], offsets: Sequence[Sequence[Number]], **description: Any
+    ) -> None:
+        super().__init__(name, **description)
+        self.matrix = _table(matrix, "matrix", self.n_states, self.n_states)
+        self.offsets = _table(offsets, "offsets", len(self.actions), self.n_states)
+
+    def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
+        """The matrix, in floats; the box does not matter."""
+        return np.array(self.matrix, np.float64)
+
+    def residuals(self, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+        """Bound what a step adds to matrix·x on each of several boxes, disturbance included."""
+        bounds = np.array([self._residual(matrix, low, high) for low, high in zip(lows, highs, strict=True)])
+        return bounds[..., 0], bounds[..., 1]
+
+    def _residual(self, matrix: Floats, low: Floats, high: Floats) -> list[list[tuple[float, float]]]:
+        """Least and largest residual on one box, per action and state."""
+        sides = [(Fraction(a), Fraction(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        ranges = []
+        for row, given, (least, most) in zip(self.matrix, matrix.tolist(), self.disturbance, strict=True):
+            slopes = [a - Fraction(b) for a, b in zip(row, given, strict=True)]
+            ends = [sorted((slope * a, slope * b)) for slope, (a, b) in zip(slopes, sides, strict=True)]
+            ranges.append((least + sum(end[0] for end in ends), most + sum(end[1] for end in ends)))
+        return [
+            [(-float_above(-(a + add)), float_above(b + add)) for (a, b), add in zip(ranges, offset, strict=True)]
+            for offset in self.offsets
+        ]
+
+    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+        """Next states in float64, one per row, without disturbance."""
+        matrix, offsets = np.array(self.matrix, np.float64), np.array(self.offsets, np.float64)
+        return np.asarray(states, np.float64) @ matrix.T + offsets[np.asarray(actions)]
+
+    def _dynamics(self) -> dict[str, Any]:
+        return {"kind": "affine", "matrix": _texts(self.matrix), "offsets": _texts(self.offsets)}
+
+
+class NonlinearSystem(System):
+    """A system whose next state is given by equations.
+
+    Parameters
+    ----------
+    name : str
+    step : mapping from state to str
+        Its next value, as an expression in the states, the inputs and the names of ``let``.
+    inputs : mapping from name to numbers
+        Constants that depend on the action: one number per action.
+    let : mapping from name to str, optional
+        Expressions to use in later ones and in ``step``.
+    **description
+        As for :class:`System`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        step: Mapping[str, str],
+        inputs: Mapping[str, Sequence[Number]],
+        let: Mapping[str, str] | None = None,
+        **description: Any,
+    ) -> None:
+        super().__init__(name, **description)
+        _names([*self.states, *inputs, *(let or {})], "states, inputs and let")
+        table = _table([*inputs.values()], "inputs", len(inputs), len(self.actions))
+        self.inputs = dict(zip(inputs, table, strict=True))
+        known = {*self.states, *inputs}
+        self.let: dict[str, Expression] = {}
+        for defined, text in (let or {}).items():
+            self.let[defined] = Expression(text, known)
+            known.add(defined)
+        self.step = tuple(Expression(t, known) for t in _by_state(step, self.states, "step", lambda t: t, None))
+
+    def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
+        """Slopes of a fit to the equations on a box."""
+        from moet.verify.systems.enclose import fitted_matrix
+
+        return fitted_matrix(self, low, high)
+
+    def residuals(self, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+        """Bound what a step adds to matrix·x on each of several boxes, disturbance included."""
+        from moet.verify.systems.enclose import residual_ranges
+
+        low, high = residual_ranges(self, matrix, lows, highs)
+        least, most = (np.array(side) for side in zip(*self._float_disturbance, strict=True))
+        return np.nextafter(low + least, -np.inf), np.nextafter(high + most, np.inf)
+
+    @cached_property
+    def _float_disturbance(self) -> list[tuple[float, float]]:
+        return [(-float_above(-low), float_above(high)) for low, high in self.disturbance]
+
+    def next_values(self, values: Sequence[Any], action_inputs: Mapping[str, Any], algebra: Algebra) -> list[Any]:
+        """Next value of every state, in any kind of numbers, without disturbance."""
+        known = dict(zip(self.states, values, strict=True)) | dict(action_inputs)
+        for name, expression in self.let.items():
+            known[name] = expression.value(known, algebra)
+        return [expression.value(known, algebra) for expression in self.step]
+
+    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+        """Next states in float64, one per row, without disturbance."""
+        rows, chosen = np.asarray(states, np.float64), np.asarray(actions)
+        inputs = {name: np.array(values, np.float64)[chosen] for name, values in self.inputs.items()}
+        columns = self.next_values(list(rows.T), inputs, _PLAIN_FLOATS)
+        return np.stack([np.broadcast_to(column, chosen.shape) for column in columns], axis=-1)
+
+    def _dynamics(self) -> dict[str, Any]:
+        return {
+            "kind": "equations",
+            "inputs": {name: _texts(values) for name, values in self.inputs.items()},
+            "let": [[name, expression.text] for name, expression in self.let.items()],
+            "step": [expression.text for expression in self.step],
+        }
+
+
+_PLAIN_FLOATS = Algebra(
+    constant=float,
+    functions={
+        "sin": np.sin,
+        "cos": np.cos,
+        "sqrt": np.sqrt,
+        "abs": np.abs,
+        "min": np.minimum,
+        "max": np.maximum,
+        "choose": lambda left, right, then, otherwise: np.where(left <= right, then, otherwise),
+    },
+)
+
+
+def float_above(value: Fraction) -> float:
+    """Smallest float64 that is not below ``value``."""
+    near = float(value)
+    return near if Fraction(near) >= value else float(np.nextafter(near, np.inf))
+
+
+def exact(value: Number) -> Fraction:
+    """The number that was meant."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InputError(f"expected a finite number or a string such as '1/3', got {value!r}") from None
+
+
+_EVERYWHERE: Any = object()
+_NOTHING = (Fraction(0), Fraction(0))
+
+
+def _side(value: Any) -> Side | None:
+    if value is _EVERYWHERE:
+        return None
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise InputError(f"expected a pair (low, high), got {value!r}") from None
+    if exact(low) > exact(high):
+        raise InputError(f"the interval ({low}, {high}) is empty")
+    return exact(low), exact(high)
+
+
+def _point_or_side(value: Any) -> Side | None:
+    return (exact(value), exact(value)) if isinstance(value, Number) else _side(value)
+
+
+def _radius_or_side(value: Any) -> Side | None:
+    return _side((-exact(value), exact(value)) if isinstance(value, Number) else value)
+
+
+def _by_state(given: Mapping[str, Any], states: Sequence[str], what: str, read: Any, default: Any) -> list[Any]:
+    """One entry per state, in their order; without a default all must be given."""
+    if unknown := set(given) - set(states):
+        raise InputError(f"{what} names {sorted(unknown)}, but the states are {list(states)}")
+    if default is None and (missing := set(states) - set(given)):
+        raise InputError(f"{what} lacks {sorted(missing)}")
+    return [read(given.get(name, default)) for name in states]
+
+
+def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    proper = not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
+    if not proper or not names or len(set(names)) < len(names):
+        raise InputError(f"{what} must be different names, got {names!r}")
+    return tuple(names)
+
+
+def _table(rows: Sequence[Sequence[Number]], what: str, height: int, width: int) -> tuple[tuple[Fraction, ...], ...]:
+    table = tuple(tuple(exact(value) for value in row) for row in rows)
+    if len(table) != height or any(len(row) != width for row in table):
+        raise InputError(f"{what} must have {height} rows of {width} numbers, got {rows!r}")
+    return table
+
+
+def _texts(value: Any) -> Any:
+    """Fractions as strings, however deep they sit in tuples."""
+    if isinstance(value, tuple):
+        return [_texts(part) for part in value]
+    return None if value is None else str(value)
