@@ -2,7 +2,7 @@
 
 A search over all paths of a closed loop cannot go on for ever: their number grows with every step. Here it goes on for
 some steps only; then the states it ended in are wrapped in a family of polytopes (:mod:`~moet.verify.loops.shape`), and
-the next search starts from those. That loses a little each time, less with more polytopes; so attempts with few come first.
+the next search starts from those. That loses a little each time, less with more polytopes; so few are tried first.
 """
 
 from __future__ import annotations
