@@ -65,7 +65,7 @@ PLANS = {
     "acrobot": Plan(((32, 0), (48, 0)), (8, 12, 16)),
     "mountaincar": Plan(((8, 4),), (6, 10, 15)),
     "lunarlander": Plan(((16, 0), (16, 10)), (10, 15, 20), selection_episodes=40, report_episodes=250),
-    "pendulum": Plan(((16, 6),), (8, 12, 16), report_episodes=1_000),
+    "pendulum": Plan(((16, 6), (8, 12)), (8, 12, 16), report_episodes=1_000),
     # greedy play has four games to offer, so more episodes would tell nothing new
     "pong": Plan(((16, 8),), (12, 20), iterations=10, rollouts=4, selection_episodes=4, report_episodes=30),
 }
