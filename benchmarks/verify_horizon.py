@@ -15,8 +15,9 @@ import numpy as np
 from harness import cpu_seconds, machine, show, single_threaded
 
 from moet import Mixture, MoETClassifier, Tree
-from moet.verify import Proved, Refuted, blocks, check, safe, systems
+from moet.verify import Proved, Refuted, check, safe, systems
 from moet.verify.limits import Deadline
+from moet.verify.loops import blocks
 from moet.verify.loops.chain import proven_ranges
 
 GAIN = np.array([5.778, 11.041, 96.362, 25.0])

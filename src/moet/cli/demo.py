@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TASK = "cartpole"
 LONG_TASK = "cartpole-500"
 STEPS_TO_PROVE = 200
-SECONDS_TO_PROVE = 60.0
+SECONDS_TO_PROVE = 300.0
 
 
 def demo(
