@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.check_enclosure import BITS, StepChecker, rounded
+from moet.verify.checker.documents import action_number, interval, sized, vector
 from moet.verify.checker.plain import PlainModel, PlainTree, system_digest
 
 MULTIPLIER_BITS = 64
@@ -100,14 +101,14 @@ class Conditions:
     def __init__(self, system: dict[str, Any]) -> None:
         self.document = system
         d = self.d = len(system["states"])
-        self.initial = [_pair(side) for side in _sized(system["initial"], d)]
+        self.initial = [interval(side) for side in sized(system["initial"], d)]
         self.low: list[Fraction | None] = [None] * d
         self.high: list[Fraction | None] = [None] * d
         self.slanted: list[tuple[Vector, Fraction]] = []
-        self.safe = [(_vector(part["coefficients"], d), Fraction(part["bound"])) for part in system["safe"]]
-        for k, side in enumerate(_sized(system["domain"], d)):
+        self.safe = [(vector(part["coefficients"], d), Fraction(part["bound"])) for part in system["safe"]]
+        for k, side in enumerate(sized(system["domain"], d)):
             if side is not None:
-                low, high = _pair(side)
+                low, high = interval(side)
                 self._narrow(k, low, high)
         for row, bound in self.safe:
             used = [k for k in range(d) if row[k]]
@@ -147,8 +148,8 @@ class _Shape:
 
     def __init__(self, claim: dict[str, Any], d: int) -> None:
         units = [[Fraction(sign * (i == k)) for i in range(d)] for k in range(d) for sign in (1, -1)]
-        slice_ = _vector(claim["slice"], d)
-        template = [_vector(row, d) for row in claim["template"]]
+        slice_ = vector(claim["slice"], d)
+        template = [vector(row, d) for row in claim["template"]]
         self.rows = [*units, slice_, [-value for value in slice_], *template]
         self.up = 2 * d
         edges = [Fraction(edge) for edge in claim["edges"]]
@@ -172,9 +173,9 @@ class _Model:
     def __init__(self, part: dict[str, Any], model: PlainModel, conditions: Conditions, shape: _Shape) -> None:
         d = conditions.d
         system = conditions.document
-        self.box = list(zip(_vector(part["bottom"], d), _vector(part["top"], d), strict=True))
+        self.box = list(zip(vector(part["bottom"], d), vector(part["top"], d), strict=True))
         conditions.check_box(self.box, "states of a model")
-        self.matrix = [_vector(row, d) for row in _sized(part["matrix"], d)]
+        self.matrix = [vector(row, d) for row in sized(part["matrix"], d)]
         self.variable = _index(part["variable"], self.box)
         self.edges = [Fraction(edge) for edge in part["edges"]]
         low, high = self.box[self.variable]
@@ -183,13 +184,13 @@ class _Model:
             raise CertificateError("the pieces of a model do not cover its box")
         n_actions = len(system["actions"])
         self._low, self._high = (
-            [[_vector(row, d) for row in _sized(rows, n_actions)] for rows in _sized(part[side], len(self.edges) - 1)]
+            [[vector(row, d) for row in sized(rows, n_actions)] for rows in sized(part[side], len(self.edges) - 1)]
             for side in ("low", "high")
         )
         self._steps = StepChecker(system)
         self._residuals: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
-        error = _vector(system["observation_error"], d)
+        error = vector(system["observation_error"], d)
         self.directions = [*shape.rows, *(row for row, _ in conditions.slanted)]
         self.watched = [*range(2 * d), *range(len(shape.rows), len(self.directions))]
         self.leaves = _leaves(model, system["actions"], self.box, error, self.directions)
@@ -239,7 +240,7 @@ class _Walk:
         self.n_steps = block["steps"]
         self.powers = model.powers(self.n_steps)
         self.matrix = [[value.as_integer_ratio() for value in row] for row in model.matrix]
-        watch = _vector(block["watch"], len(model.watched))
+        watch = vector(block["watch"], len(model.watched))
         for (low, high), most, least in zip(model.box, watch[0::2], watch[1::2], strict=False):
             if self.n_steps and (most > high or -least < low):
                 raise CertificateError("a run may leave the box of its model")
@@ -247,7 +248,7 @@ class _Walk:
             if self.n_steps and limit > bound:
                 raise CertificateError("a run may leave the safe set")
         self.watch = [rounded(limit)[0] for limit in watch]
-        self.target = [None if cell is None else _vector(cell, len(shape.rows)) for cell in block["set"]]
+        self.target = [None if cell is None else vector(cell, len(shape.rows)) for cell in block["set"]]
         if len(self.target) != len(shape.cells):
             raise CertificateError("a set does not have one polytope per cell")
         self.target_limits = [None if cell is None else [rounded(v)[0] for v in cell] for cell in self.target]
@@ -435,7 +436,7 @@ def _leaves(
 ) -> list[_Leaf]:
     """Leaves of all trees, a subtree of one action as one; the directions of their guards are added to the list."""
     d = len(box)
-    weights = [_vector(row, d) for row in model.weights]
+    weights = [vector(row, d) for row in model.weights]
     bias = [Fraction(value) for value in model.bias]
     if any(e < 0 for e in error):
         raise CertificateError("an observation error is negative")
@@ -446,7 +447,7 @@ def _leaves(
     if max(sizes) >= 2**1020:
         raise CertificateError("the gate's logits may overflow")
     errors = [(d + 2) * Fraction(1, 2**53) * size + Fraction(1, 2**300) for size in sizes]
-    number = [_action(label, actions) for label in model.classes]
+    number = [action_number(label, actions) for label in model.classes]
     leaves = []
     for j, tree in enumerate(model.trees):
         rivals = []
@@ -480,31 +481,6 @@ def _parts(tree: PlainTree, number: list[int]) -> list[tuple[int, list[tuple[int
         stack.append((tree.right[node], [*tests, (k, -1, threshold)]))
         stack.append((tree.left[node], [*tests, (k, 1, threshold)]))
     return parts
-
-
-def _action(label: Any, actions: list[str]) -> int:
-    if isinstance(label, str) and label in actions:
-        return actions.index(label)
-    if type(label) is int and 0 <= label < len(actions):
-        return label
-    raise CertificateError(f"the class {label!r} of the model is no action of the system")
-
-
-def _pair(side: Any) -> tuple[Fraction, Fraction]:
-    low, high = _vector(side, 2)
-    if low > high:
-        raise CertificateError(f"the interval [{low}, {high}] is empty")
-    return low, high
-
-
-def _vector(values: Any, size: int) -> Vector:
-    return [Fraction(value) for value in _sized(values, size)]
-
-
-def _sized(values: Any, size: int) -> list[Any]:
-    if not isinstance(values, list) or len(values) != size:
-        raise CertificateError(f"found {values!r} where a list of {size} is due")
-    return values
 
 
 def _ascending(values: Vector) -> bool:

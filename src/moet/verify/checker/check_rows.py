@@ -17,6 +17,7 @@ from math import ceil, floor, lcm
 from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents import action_number, interval, sized, vector
 from moet.verify.checker.plain import PlainModel, PlainTree
 
 UNIT = Fraction(1, 2**53)
@@ -48,16 +49,16 @@ class ClosedLoop:
         if dynamics["kind"] != "affine":
             raise CertificateError("this kind of proof is about affine systems")
         self.box = _box(system["initial"], d)
-        self.matrix = [_vector(row, d) for row in _sized(dynamics["matrix"], d)]
+        self.matrix = [vector(row, d) for row in sized(dynamics["matrix"], d)]
         disturbance = _box(system["disturbance"], d)
         self.radius = [(high - low) / 2 for low, high in disturbance]
         middle = [(high + low) / 2 for low, high in disturbance]
-        offsets = _sized(dynamics["offsets"], len(system["actions"]))
-        self.offsets = [[a + b for a, b in zip(_vector(row, d), middle, strict=True)] for row in offsets]
-        self.observation_error = _vector(system["observation_error"], d)
+        offsets = sized(dynamics["offsets"], len(system["actions"]))
+        self.offsets = [[a + b for a, b in zip(vector(row, d), middle, strict=True)] for row in offsets]
+        self.observation_error = vector(system["observation_error"], d)
         if any(error < 0 for error in self.observation_error):
             raise CertificateError("an observation error is negative")
-        actions = [_action(label, system["actions"]) for label in model.classes]
+        actions = [action_number(label, system["actions"]) for label in model.classes]
         self.actions = [_actions(tree, actions) for tree in model.trees]
         self.ways = [_ways(tree) for tree in model.trees]
 
@@ -191,9 +192,9 @@ def _conditions(
 ) -> tuple[list[HalfSpace], list[HalfSpace]]:
     """What must always hold, and what a run must reach."""
     domain: list[HalfSpace] = []
-    for k, sides in enumerate(_sized(system["domain"], d)):
+    for k, sides in enumerate(sized(system["domain"], d)):
         if sides is not None:
-            low, high = _vector(sides, 2)
+            low, high = vector(sides, 2)
             for sign, bound in ((1, high), (-1, -low)):
                 domain.append(([Fraction(sign * (i == k)) for i in range(d)], bound))
     if goal is None:
@@ -204,35 +205,11 @@ def _conditions(
 
 
 def _half_spaces(conditions: list[dict[str, Any]], d: int) -> list[HalfSpace]:
-    return [(_vector(condition["coefficients"], d), Fraction(condition["bound"])) for condition in conditions]
+    return [(vector(condition["coefficients"], d), Fraction(condition["bound"])) for condition in conditions]
 
 
 def _box(sides: Any, d: int) -> list[tuple[Fraction, Fraction]]:
-    box = []
-    for pair in _sized(sides, d):
-        low, high = _vector(pair, 2)
-        if low > high:
-            raise CertificateError(f"the interval [{low}, {high}] is empty")
-        box.append((low, high))
-    return box
-
-
-def _vector(values: Any, size: int) -> Vector:
-    return [Fraction(value) for value in _sized(values, size)]
-
-
-def _sized(values: Any, size: int) -> list[Any]:
-    if not isinstance(values, list) or len(values) != size:
-        raise CertificateError(f"the system has {values!r} where a list of {size} is due")
-    return values
-
-
-def _action(label: Any, actions: list[str]) -> int:
-    if isinstance(label, str) and label in actions:
-        return actions.index(label)
-    if type(label) is int and 0 <= label < len(actions):
-        return label
-    raise CertificateError(f"the class {label!r} of the model is no action of the system")
+    return [interval(pair) for pair in sized(sides, d)]
 
 
 def _depth(tree: PlainTree) -> int:
