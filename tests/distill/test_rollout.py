@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from moet.distill import rollout
+from moet import Mixture, Tree
+from moet.distill import Policy, rollout
 from moet.distill.rollout import play
 from moet.envs.catalog import resolve
 
@@ -48,7 +49,9 @@ def test_the_result_does_not_depend_on_the_width(monkeypatch, width):
 
 
 def test_the_result_does_not_depend_on_the_workers():
-    whole = play(push_right_when_leaning, TASK, SEEDS)
-    parts = play(push_right_when_leaning, TASK, SEEDS, workers=2)
+    leaves = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
+    policy = Policy.of(Mixture([[0, 0, -1, 0], [0, 0, 1, 0]], [0, 0], leaves, ["left", "right"]), TASK)
+    whole = play(policy.act, TASK, SEEDS)
+    parts = play(policy.act, TASK, SEEDS, workers=2)
     for name in whole.__dataclass_fields__:
         assert np.array_equal(getattr(whole, name), getattr(parts, name))
