@@ -6,8 +6,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet import Mixture, Tree, save
 from moet.distill import Policy, Teacher, evaluate
-from moet.distill.evaluate import agreement, bootstrap_interval, regret
+from moet.distill.evaluate import agreement, regret
 from moet.envs.catalog import resolve
+from moet.envs.rollout import bootstrap_interval
 from moet.errors import InputError, ModelError, TaskError
 
 from .conftest import linear_scores

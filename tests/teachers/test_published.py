@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moet.distill.rollout import play
 from moet.envs.catalog import resolve
+from moet.envs.rollout import play
 from moet.errors import TeacherError
 from moet.teachers import Teacher
 from moet.teachers.adapters import checked

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from moet.distill.rollout import play  # noqa: E402
+from moet.envs.rollout import play  # noqa: E402
 from moet.envs.task import Step  # noqa: E402
 from moet.teachers.network import NetworkTeacher  # noqa: E402
 from moet.teachers.train.reinforce import standardised_advantages  # noqa: E402

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from moet.distill.rollout import Episodes  # noqa: E402
 from moet.envs import catalog  # noqa: E402
+from moet.envs.rollout import Episodes  # noqa: E402
 from moet.errors import TeacherError  # noqa: E402
 from moet.teachers.arrays import read_network  # noqa: E402
 from moet.teachers.network import NetworkTeacher  # noqa: E402

@@ -39,9 +39,9 @@ def watch(
             raise InputError(f"a film is written as .gif, not {output.suffix or output}")
     from moet import load
     from moet.distill.policy import Policy
-    from moet.distill.rollout import play
-    from moet.distill.seeds import Purpose, episode_seeds
     from moet.envs.catalog import resolve
+    from moet.envs.rollout import play
+    from moet.envs.seeds import Purpose, episode_seeds
 
     mixture = load(policy)
     name = env or mixture.provenance.get("task")

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.policy import Policy
-from moet.distill.rollout import Episodes, play
-from moet.distill.seeds import Purpose, episode_seeds
 from moet.envs.catalog import resolve
+from moet.envs.rollout import Episodes, bootstrap_interval, play
+from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import InputError, ModelError
 from moet.model.file import as_mixture
@@ -20,7 +20,6 @@ from moet.model.mixture import Size
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
 
-BOOTSTRAP_SAMPLES = 2_000
 TIMED_DECISIONS = 2_000
 
 
@@ -121,13 +120,6 @@ def evaluate(
         size=_size_of(player),
         microseconds=_microseconds(player, own.observations),
     )
-
-
-def bootstrap_interval(values: Floats, seed: int) -> tuple[float, float]:
-    """95 % percentile interval of the mean."""
-    draws = np.random.default_rng(seed).integers(len(values), size=(BOOTSTRAP_SAMPLES, len(values)))
-    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
 
 
 def agreement(task: Task, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -18,11 +18,11 @@ from moet.distill.checkpoint import Checkpoint
 from moet.distill.dataset import Importance, Labelled, Weighting, q_gap, training_sample
 from moet.distill.evaluate import agreement
 from moet.distill.policy import Policy
-from moet.distill.rollout import Episodes, play
-from moet.distill.seeds import Purpose, episode_seeds
 from moet.distill.selection import Score, Selection, ranking
 from moet.distill.student import check_student, fit_student, leaf_count, weighted_error
 from moet.envs.catalog import resolve
+from moet.envs.rollout import Episodes, play
+from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import FeatureFunction, Task
 from moet.errors import InputError
 from moet.progress import progress_bar

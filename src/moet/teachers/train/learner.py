@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from moet.distill.seeds import Purpose, episode_seeds
+from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
 from moet.teachers.network import Network
 

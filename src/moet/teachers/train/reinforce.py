@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from moet.distill.rollout import Episodes, play
+from moet.envs.rollout import Episodes, play
 from moet.envs.task import Floats, Task
 from moet.teachers.network import Activation, Network
 from moet.teachers.train.learner import Recipe

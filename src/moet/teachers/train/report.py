@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moet.distill.evaluate import bootstrap_interval
-from moet.distill.rollout import Episodes, play
-from moet.distill.seeds import Purpose, episode_seeds
 from moet.envs.catalog import resolve
+from moet.envs.rollout import Episodes, bootstrap_interval, play
+from moet.envs.seeds import Purpose, episode_seeds
 from moet.teachers.teacher import Teacher
 from moet.teachers.train.learner import Trial
 

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-from moet.distill.rollout import play
 from moet.envs.catalog import resolve
+from moet.envs.rollout import play
 from moet.envs.task import Task
 from moet.progress import progress_bar
 from moet.teachers.network import Network, NetworkTeacher

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.distill.seeds import Purpose, episode_seeds
+from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Floats, Step, Task
 
 

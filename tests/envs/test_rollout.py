@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from moet import Mixture, Tree
-from moet.distill import Policy, rollout
-from moet.distill.rollout import play
+from moet.distill import Policy
+from moet.envs import rollout
 from moet.envs.catalog import resolve
+from moet.envs.rollout import play
 
 TASK = resolve("cartpole")
 SEEDS = [5, 3, 8, 1]

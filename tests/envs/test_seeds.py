@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moet.distill.seeds import Purpose, episode_seeds
+from moet.envs.seeds import Purpose, episode_seeds
 
 seeds = st.integers(0, 2**32 - 1)
 

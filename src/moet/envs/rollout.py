@@ -1,4 +1,4 @@
-"""Playing episodes."""
+"""Playing episodes, and how sure their mean is."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ Act = Callable[[Floats], NDArray[np.int64]]
 
 WIDTH = 256
 """Episodes that are played side by side: enough to keep array operations busy, few enough for slow environments."""
+
+BOOTSTRAP_SAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ def play(act: Act, task: Task, seeds: Sequence[int], workers: int = 1) -> Episod
         return _joined([_play_together(act, batch, seeds[k : k + WIDTH]) for k in range(0, len(seeds), WIDTH)])
     finally:
         batch.close()
+
+
+def bootstrap_interval(values: Floats, seed: int) -> tuple[float, float]:
+    """95 % percentile interval of the mean."""
+    draws = np.random.default_rng(seed).integers(len(values), size=(BOOTSTRAP_SAMPLES, len(values)))
+    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _play_together(act: Act, batch: Batch, seeds: Sequence[int]) -> Episodes:
