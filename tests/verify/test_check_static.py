@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from moet import Mixture, Tree, save, verify
 from moet.errors import CertificateError
@@ -209,6 +210,15 @@ def test_wrong_numbers_of_models_and_soft_models_are_rejected():
     soft = Mixture(a.gate_weights, a.gate_bias, a.trees, a.classes, prediction="soft")
     with pytest.raises(CertificateError, match="hard"):
         verify.check(certificate, soft, b)
+
+
+def test_a_proof_about_a_tree_of_scikit_learn_is_accepted_for_that_tree():
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    tree, other = (DecisionTreeClassifier(max_depth=depth).fit(X, X[:, 0] > X[:, 1]) for depth in (3, 4))
+    certificate = equivalent(tree, tree, CUBE).certificate
+    assert verify.check(certificate, tree, tree)
+    with pytest.raises(CertificateError, match="another model"):
+        verify.check(certificate, tree, other)
 
 
 def test_the_checker_needs_the_standard_library_only(tmp_path):

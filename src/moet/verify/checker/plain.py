@@ -86,6 +86,10 @@ def _document_of(model: Any) -> dict[str, Any]:
                 "gate": {"weights": held.gate_weights.tolist(), "bias": held.gate_bias.tolist()},
                 "trees": [{name: getattr(tree, name).tolist() for name in _ARRAYS} for tree in held.trees],
             }
+    if hasattr(model, "tree_"):  # a tree of scikit-learn, which means NumPy is there; its meaning is defined in model/
+        from moet.model.file import as_mixture
+
+        return _document_of(as_mixture(model))
     raise CertificateError(f"expected a model or a model file, got {type(model).__name__}")
 
 

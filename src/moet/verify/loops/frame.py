@@ -13,6 +13,7 @@ from moet.model.tree import LEAF, Tree
 from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline
 from moet.verify.loops import image
+from moet.verify.loops.image_rows import Book, Source
 from moet.verify.loops.shape import Shape
 from moet.verify.rounding import gate_errors
 from moet.verify.systems.system import System
@@ -129,7 +130,7 @@ class Frame:
         watch: Floats,
         target_limits: Floats,
         proving: bool,
-        book: image.Book,
+        book: Book,
     ) -> int:
         counts = np.zeros(3, np.int64)
         if self._deadline.passed:
@@ -159,7 +160,7 @@ class Frame:
         most = np.max(limits, axis=0)
         return -most[1::2], most[0::2]
 
-    def _source(self, limits: Floats, loop: image.Loop) -> image.Source:
+    def _source(self, limits: Floats, loop: image.Loop) -> Source:
         d = self.system.n_states
         high, low = limits[0 : 2 * d : 2], -limits[1 : 2 * d : 2]
         middle, half = (low + high) / 2, (high - low) / 2
@@ -173,7 +174,7 @@ class Frame:
         scaled[:, :n_rows] = (rows * half / scales[:n_rows, None]).T
         bounds = np.zeros(width)
         bounds[:n_rows] = (limits[2 * d :] - rows @ middle) / scales[:n_rows]
-        return image.Source(scaled, bounds, scales, np.arange(width), n_rows, middle, half)
+        return Source(scaled, bounds, scales, np.arange(width), n_rows, middle, half)
 
     def _room(self, loop: image.Loop) -> int:
         """Most guards that a path has, and the two sides of a cell."""
@@ -258,7 +259,7 @@ def _larger(limits: Floats, share: float) -> Floats:
     return limits + share * np.where(np.isfinite(limits), 1 + np.abs(limits), 0.0)
 
 
-def _book(n_codes: int, n_multipliers: int) -> image.Book:
-    return image.Book(
+def _book(n_codes: int, n_multipliers: int) -> Book:
+    return Book(
         np.empty(n_codes, np.uint8), np.empty(n_multipliers, np.int32), np.empty(n_multipliers), np.zeros(3, np.int64)
     )

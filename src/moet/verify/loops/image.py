@@ -22,7 +22,19 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
-from moet.verify.simplex import EMPTY, UNSURE, maximise, proven_bound
+from moet.verify.loops.image_rows import (
+    Book,
+    Scratch,
+    Source,
+    put_row,
+    set_row,
+    take_row,
+    upper_bound,
+    write,
+    write_proof,
+    write_ref,
+)
+from moet.verify.simplex import EMPTY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,24 +48,6 @@ EMPTY_HERE = 64
 """Code, plus the number of multipliers, of a proof that no state gets here."""
 POSSIBLE = 128
 """Code of a leaf or a cell of the target that states may reach."""
-
-MARGIN = 1e-10
-"""By how much claims are stronger than needed, relative to their scale, so that they survive the exact check."""
-
-
-class Source(NamedTuple):
-    """A polytope in the coordinates of its box: ``n_rows`` template rows, then room for the guards of a path.
-
-    ``scales`` turns multipliers of rows into those of rows in raw units; ``names`` is what proofs call a row.
-    """
-
-    rows: Floats
-    limits: Floats
-    scales: Floats
-    names: Ints
-    n_rows: int
-    middle: Floats
-    half: Floats
 
 
 class Loop(NamedTuple):
@@ -88,32 +82,12 @@ class Target(NamedTuple):
     high: Floats
 
 
-class Book(NamedTuple):
-    """Room for a proof; ``used`` counts codes, references and numbers, also those that found no room."""
-
-    codes: NDArray[np.uint8]
-    refs: NDArray[np.int32]
-    numbers: Floats
-    used: Ints
-
-
 class _Path(NamedTuple):
     """The path that is being looked at: its step and number of guards (rows and names), its offset, its spread."""
 
     at: Ints
     offset: Floats
     radii: Floats
-
-
-class _Scratch(NamedTuple):
-    objective: Floats
-    basis: Ints
-    dual: Floats
-    point: Floats
-    work: Floats
-    low: Floats
-    high: Floats
-    counts: Ints
 
 
 @njit(**OPTIONS)
@@ -156,7 +130,7 @@ def explore(
     base = source.n_rows
     room = source.rows.shape[1] - base
     width = source.rows.shape[1]
-    lp = _Scratch(
+    lp = Scratch(
         np.empty(d),
         np.empty(d + 1, np.int64),
         np.empty(d + 1),
@@ -194,7 +168,7 @@ def explore(
             for i in range(t):
                 path.radii[i, k] = stack_radii[size, i, k]
         for i in range(used):
-            _get_row(source, base + i, stack_guards[size, i])
+            put_row(source, base + i, stack_guards[size, i])
         counts[0] += 1
         if counts[0] > max_nodes:
             return LIMIT
@@ -219,7 +193,7 @@ def explore(
             leaf_rows[leaf] = _reach_leaf(source, loop, path, leaf, lp, proving, book)
             if leaf_rows[leaf] >= 0:
                 for i in range(used, leaf_rows[leaf]):
-                    _put_row(source, base + i, leaf_guards[leaf, i])
+                    take_row(source, base + i, leaf_guards[leaf, i])
                 action = loop.leaf_action[leaf]
                 common = action if common == -1 or common == action else -2
         # the last one first: the stack turns the order round
@@ -232,7 +206,7 @@ def explore(
             stack_at[size, 2] = path.at[2] if common >= 0 else path.at[2] + n_guards
             for i in range(stack_at[size, 1]):
                 if i < used:
-                    _put_row(source, base + i, stack_guards[size, i])
+                    take_row(source, base + i, stack_guards[size, i])
                 else:
                     for k in range(d + 3):
                         stack_guards[size, i, k] = leaf_guards[leaf, i, k]
@@ -245,19 +219,19 @@ def explore(
 
 
 @njit(**OPTIONS)
-def _root(direction: Any, source: Source, lp: _Scratch, proving: bool, book: Book) -> float:
+def _root(direction: Any, source: Source, lp: Scratch, proving: bool, book: Book) -> float:
     """Bound of a direction over the whole source."""
-    status, bound, weight = _bound(direction, 1.0, source, source.n_rows, -np.inf, lp)
+    status, bound, weight = upper_bound(direction, 1.0, source, source.n_rows, -np.inf, lp)
     if status == EMPTY:  # nothing was claimed about it, so nothing is known
         bound = np.inf
     if proving:
-        _write_proof(book, 0, source, lp, weight if bound < np.inf else 0.0, -1)
+        write_proof(book, 0, source, lp, weight if bound < np.inf else 0.0, -1)
     return bound
 
 
 @njit(**OPTIONS)
 def _watch(
-    source: Source, loop: Loop, path: _Path, roots: Any, limits: Any, lp: _Scratch, proving: bool, book: Book
+    source: Source, loop: Loop, path: _Path, roots: Any, limits: Any, lp: Scratch, proving: bool, book: Book
 ) -> int:
     """See that everything watched is within its limits: DONE, FAILED, or EMPTY if no state takes this path."""
     t = path.at[0]
@@ -266,17 +240,17 @@ def _watch(
         shift = _centre(loop, path, q) + _spread(loop, path, q)
         if roots[i] + shift <= limits[i]:
             if proving:
-                _write(book, KNOWN)
+                write(book, KNOWN)
             continue
         n_rows = source.n_rows + path.at[1]
-        status, bound, weight = _bound(loop.powers[t, q], 1.0, source, n_rows, limits[i] - shift, lp)
+        status, bound, weight = upper_bound(loop.powers[t, q], 1.0, source, n_rows, limits[i] - shift, lp)
         if status == EMPTY:
             if proving:
-                _write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
+                write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
             return EMPTY
         if bound + shift <= limits[i]:
             if proving:
-                _write_proof(book, 0, source, lp, weight, -1)
+                write_proof(book, 0, source, lp, weight, -1)
         elif proving or not bound + shift < np.inf:
             return FAILED
         else:
@@ -293,7 +267,7 @@ def _arrive(
     cell: int,
     roots: Any,
     limits: Any,
-    lp: _Scratch,
+    lp: Scratch,
     proving: bool,
     book: Book,
 ) -> bool:
@@ -305,7 +279,7 @@ def _arrive(
         if edge < np.inf:
             q = target.slice_sides[side]
             limit = edge - _centre(loop, path, q) + _spread(loop, path, q)
-            _set_row(source, n_rows, loop.powers[t, q], limit, path.at[2] + side)
+            set_row(source, n_rows, loop.powers[t, q], limit, path.at[2] + side)
             n_rows += 1
     opened = False
     for j in range(len(target.rows)):
@@ -318,24 +292,24 @@ def _arrive(
             known = min(known, -target.low[cell])
         if opened and known <= limits[j]:
             if proving:
-                _write(book, KNOWN)
+                write(book, KNOWN)
             continue
-        status, bound, weight = _bound(
+        status, bound, weight = upper_bound(
             loop.powers[t, q], 1.0, source, n_rows, limits[j] - shift if opened else -np.inf, lp
         )
         if status == EMPTY:
             if proving:
-                _write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
+                write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
             return True
         if proving and not opened:
-            _write(book, POSSIBLE)
+            write(book, POSSIBLE)
         opened = True
         if known <= limits[j]:
             if proving:
-                _write(book, KNOWN)
+                write(book, KNOWN)
         elif bound + shift <= limits[j]:
             if proving:
-                _write_proof(book, 0, source, lp, weight, -1)
+                write_proof(book, 0, source, lp, weight, -1)
         elif proving or not bound + shift < np.inf:
             return False
         else:
@@ -344,7 +318,7 @@ def _arrive(
 
 
 @njit(**OPTIONS)
-def _locate(source: Source, loop: Loop, path: _Path, pieces: Any, lp: _Scratch, proving: bool, book: Book) -> bool:
+def _locate(source: Source, loop: Loop, path: _Path, pieces: Any, lp: Scratch, proving: bool, book: Book) -> bool:
     """Find the first and the last piece that states may be in; False if no state takes this path."""
     last = len(loop.edges) - 2
     pieces[0], pieces[1] = 0, last
@@ -353,10 +327,10 @@ def _locate(source: Source, loop: Loop, path: _Path, pieces: Any, lp: _Scratch, 
     for side in range(2):
         q = loop.piece_sides[side]
         n_rows = source.n_rows + path.at[1]
-        status, bound, weight = _bound(loop.powers[path.at[0], q], 1.0, source, n_rows, -np.inf, lp)
+        status, bound, weight = upper_bound(loop.powers[path.at[0], q], 1.0, source, n_rows, -np.inf, lp)
         if status == EMPTY:
             if proving:
-                _write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
+                write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
             return False
         extent = bound + _centre(loop, path, q) + _spread(loop, path, q)
         if side == 0:
@@ -366,13 +340,13 @@ def _locate(source: Source, loop: Loop, path: _Path, pieces: Any, lp: _Scratch, 
             while pieces[0] < pieces[1] and -loop.edges[pieces[0] + 1] >= extent:
                 pieces[0] += 1
         if proving:
-            _write_proof(book, 0, source, lp, weight, -1)
-            _write_ref(book, pieces[1] if side == 0 else pieces[0])
+            write_proof(book, 0, source, lp, weight, -1)
+            write_ref(book, pieces[1] if side == 0 else pieces[0])
     return True
 
 
 @njit(**OPTIONS)
-def _reach_leaf(source: Source, loop: Loop, path: _Path, leaf: int, lp: _Scratch, proving: bool, book: Book) -> int:
+def _reach_leaf(source: Source, loop: Loop, path: _Path, leaf: int, lp: Scratch, proving: bool, book: Book) -> int:
     """Cut the source by the guards of a leaf: the number of guards of the path then, or −1 if nothing is left."""
     t = path.at[0]
     n_rows = source.n_rows + path.at[1]
@@ -381,20 +355,20 @@ def _reach_leaf(source: Source, loop: Loop, path: _Path, leaf: int, lp: _Scratch
         q = loop.guards[g]
         name = path.at[2] + g - first
         limit = loop.guard_limits[g] - _centre(loop, path, q) + _spread(loop, path, q)
-        status, bound, weight = _bound(loop.powers[t, q], -1.0, source, n_rows, -limit, lp)
+        status, bound, weight = upper_bound(loop.powers[t, q], -1.0, source, n_rows, -limit, lp)
         if status == EMPTY or bound < -limit:
             if proving:
                 if status == EMPTY:
-                    _write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
+                    write_proof(book, EMPTY_HERE, source, lp, 1.0, -1)
                 else:
-                    _write_proof(book, EMPTY_HERE, source, lp, weight, name)
+                    write_proof(book, EMPTY_HERE, source, lp, weight, name)
             return -1
-        status, bound, weight = _bound(loop.powers[t, q], 1.0, source, n_rows, limit, lp)
+        status, bound, weight = upper_bound(loop.powers[t, q], 1.0, source, n_rows, limit, lp)
         if not bound <= limit:
-            _set_row(source, n_rows, loop.powers[t, q], limit, name)
+            set_row(source, n_rows, loop.powers[t, q], limit, name)
             n_rows += 1
     if proving:
-        _write(book, POSSIBLE)
+        write(book, POSSIBLE)
     return n_rows - source.n_rows
 
 
@@ -433,114 +407,3 @@ def _spread(loop: Loop, path: _Path, q: int) -> float:
         for k in range(len(path.offset)):
             total += abs(loop.powers[path.at[0] - 1 - i, q, k]) * path.radii[i, k]
     return total
-
-
-@njit(**OPTIONS)
-def _bound(direction: Any, sign: float, source: Source, n_rows: int, enough: float, lp: _Scratch) -> Any:
-    """Status, bound of sign·direction·x over the first ``n_rows`` rows, and the factor of its multipliers."""
-    d = len(direction)
-    lp.counts[2] += 1
-    weight = 0.0
-    middle = 0.0
-    for k in range(d):
-        lp.objective[k] = sign * direction[k] * source.half[k]
-        weight += abs(lp.objective[k])
-        middle += sign * direction[k] * source.middle[k]
-    if weight == 0.0:
-        weight = 1.0
-    for k in range(d):
-        lp.objective[k] /= weight
-    wanted = (enough - middle) / weight - MARGIN
-    status, bound = maximise(
-        lp.objective,
-        source.rows,
-        source.limits,
-        n_rows,
-        lp.low,
-        lp.high,
-        wanted,
-        lp.basis,
-        lp.dual,
-        lp.point,
-        lp.work,
-    )
-    if status == EMPTY:
-        return status, np.inf, weight
-    if status == UNSURE:  # the multipliers it ended with still prove something
-        bound = proven_bound(lp.objective, source.rows, source.limits, lp.low, lp.high, lp.basis, lp.dual)
-        if not bound < 1.0:
-            bound = 1.0
-            for i in range(d + 1):
-                lp.dual[i] = 0.0
-    return status, (bound + MARGIN) * weight + middle, weight
-
-
-@njit(**OPTIONS)
-def _set_row(source: Source, place: int, direction: Any, limit: float, name: int) -> None:
-    """Write direction·x <= limit as a row, and what proofs call it."""
-    scale = 0.0
-    middle = 0.0
-    for k in range(len(direction)):
-        scale += abs(direction[k]) * source.half[k]
-        middle += direction[k] * source.middle[k]
-    if scale == 0.0:
-        scale = 1.0
-    for k in range(len(direction)):
-        source.rows[k, place] = direction[k] * source.half[k] / scale
-    source.limits[place] = (limit - middle) / scale
-    source.scales[place] = scale
-    source.names[place] = source.n_rows + name
-
-
-@njit(**OPTIONS)
-def _put_row(source: Source, place: int, kept: Any) -> None:
-    d = len(source.rows)
-    for k in range(d):
-        kept[k] = source.rows[k, place]
-    kept[d], kept[d + 1], kept[d + 2] = source.limits[place], source.scales[place], source.names[place]
-
-
-@njit(**OPTIONS)
-def _get_row(source: Source, place: int, kept: Any) -> None:
-    d = len(source.rows)
-    for k in range(d):
-        source.rows[k, place] = kept[k]
-    source.limits[place], source.scales[place], source.names[place] = kept[d], kept[d + 1], int(kept[d + 2])
-
-
-@njit(**OPTIONS)
-def _write(book: Book, code: int) -> None:
-    if book.used[0] < len(book.codes):
-        book.codes[book.used[0]] = code
-    book.used[0] += 1
-
-
-@njit(**OPTIONS)
-def _write_ref(book: Book, ref: int) -> None:
-    if book.used[1] < len(book.refs):
-        book.refs[book.used[1]] = ref
-    book.used[1] += 1
-
-
-@njit(**OPTIONS)
-def _write_multiplier(book: Book, name: int, number: float) -> None:
-    _write_ref(book, name)
-    if book.used[2] < len(book.numbers):
-        book.numbers[book.used[2]] = number
-    book.used[2] += 1
-
-
-@njit(**OPTIONS)
-def _write_proof(book: Book, code: int, source: Source, lp: _Scratch, weight: float, guard: int) -> None:
-    """Write the multipliers of the last linear program, in raw units, and 1 for a guard if its name is given."""
-    count = 1 if guard >= 0 else 0
-    for i in range(len(lp.basis)):
-        if lp.basis[i] >= 0 and lp.dual[i] * weight > 0.0:
-            count += 1
-    _write(book, code + count)
-    for i in range(len(lp.basis)):
-        if lp.basis[i] >= 0 and lp.dual[i] * weight > 0.0:
-            row = lp.basis[i]
-            _write_multiplier(book, source.names[row], lp.dual[i] * weight / source.scales[row])
-    if guard >= 0:
-        _write_multiplier(book, source.n_rows + guard, 1.0)

@@ -7,17 +7,19 @@ the policy damps the system well enough, that ends before the set leaves the saf
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline
-from moet.verify.loops.blocks import Setting, chain_for
-from moet.verify.loops.chain import Block, Chain, refutation
-from moet.verify.loops.frame import Effort, Image, Stopped
-from moet.verify.loops.runs import Runs, simulate
+from moet.verify.loops.chain import Block, Chain
+from moet.verify.loops.frame import Image, Stopped
+from moet.verify.loops.ladder import Setting, try_settings
+from moet.verify.loops.runs import Runs
 from moet.verify.loops.shape import Shape
-from moet.verify.result import Proved, Unknown, Verdict
+from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
@@ -37,31 +39,20 @@ _MAX_ROUNDS = 200
 
 def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline) -> Verdict:
     """Decide whether ``system`` never leaves its safe set when ``mixture`` acts."""
-    runs = simulate(mixture, system, _SIMULATED_STEPS)
-    refuted = refutation(mixture, system, runs)
-    if refuted is not None:
-        return refuted
-    effort = Effort()
-    for setting in LADDER:
-        chain = chain_for(mixture, system, runs, setting, deadline, effort)
-        try:
-            certificate = chain.certificate(_invariant(chain, runs, setting.n_steps), None)
-            return Proved(certificate=certificate, effort=effort.report(deadline))
-        except Stopped as stop:
-            reason = str(stop)
-        if deadline.passed:
-            break
-    return Unknown(reason=f"no invariant was found: {reason}", effort=effort.report(deadline))
+    verdict = try_settings(mixture, system, None, _SIMULATED_STEPS, LADDER, _invariant, deadline)
+    if isinstance(verdict, Unknown):
+        return replace(verdict, reason=f"no invariant was found: {verdict.reason}")
+    return verdict
 
 
-def _invariant(chain: Chain, runs: Runs, n_steps: int) -> list[Block]:
+def _invariant(chain: Chain, runs: Runs, setting: Setting) -> list[Block]:
     """The first states lie in a family, and the family leads into itself."""
     frame = chain.frame
     first = chain.advance(frame.initial, 0)
     family = np.maximum(_hull(frame.shape, runs), first.image.family)
     family = frame.inflated(family, _START)
     for _ in range(_MAX_ROUNDS):
-        block = chain.advance(family, n_steps)
+        block = chain.advance(family, setting.n_steps)
         reached = block.image.family
         if np.all(reached <= family):
             return [

@@ -19,6 +19,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from moet.verify.loops.reach_rows import (
+    INTERNAL,
+    add_gate,
+    add_row,
+    add_split,
+    aim,
+    constant_part,
+    record,
+    row_name,
+    solve,
+)
 from moet.verify.loops.reach_state import (
     ASKING,
     BOTH,
@@ -29,9 +40,7 @@ from moet.verify.loops.reach_state import (
     DONE,
     EVERYONE,
     EXPERT,
-    HIGH,
     LEFT,
-    LOW,
     MET,
     MOST_POINTS,
     MOST_ROWS,
@@ -45,11 +54,9 @@ from moet.verify.loops.reach_state import (
     PATHS,
     PAUSED,
     PIECES,
-    PROGRAMS,
     REFS,
     RESOLVED,
     RIGHT,
-    SILENT,
     STACK,
     START,
     TAKEN,
@@ -58,12 +65,9 @@ from moet.verify.loops.reach_state import (
     X,
 )
 from moet.verify.loops.reach_tables import ACTION, DEPTH, FEATURE, LEFT_CHILD, MIXED, PARENT, RIGHT_CHILD
-from moet.verify.simplex import BELOW, BORROWING, EMPTY, OPTIMAL, TOLERANCE, maximise
+from moet.verify.simplex import BELOW, BORROWING, EMPTY, OPTIMAL, TOLERANCE
 
 _NONE = np.int64(-1)
-
-_INTERNAL = {**BORROWING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Never called from Python: without the code that unpacks Python's arguments, compiling takes a third of the time."""
 
 
 @njit(**BORROWING)
@@ -110,24 +114,24 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     return DONE
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _meets_needs(policy: Any, tables: Any, s: Any, frame: int) -> Any:
     """Whether all conditions hold in a frame, and whether the frame was found to be empty on the way."""
     time = s.frames[frame, TIME]
     first = tables.coefficients.shape[0] - tables.n_needs - tables.n_goals
     for i in range(tables.n_needs):
-        constant = _constant(tables, s, frame, first + i)
+        constant = constant_part(tables, s, frame, first + i)
         enough = tables.limit[time, first + i] - tables.margin[first + i] - constant
         span = tables.span[time, first + i]
         if span < enough:
-            _record(s, BOUND, _NONE, _NONE, 1.0)
+            record(s, BOUND, _NONE, _NONE, 1.0)
             continue
-        _aim(tables, s, time, first + i, 1.0)
-        status, scale = _solve(s, s.frames[frame, N_ROWS], span, enough)
+        aim(tables, s, time, first + i, 1.0)
+        status, scale = solve(s, s.frames[frame, N_ROWS], span, enough)
         if status == BELOW:
-            _record(s, BOUND, _NONE, status, scale)
+            record(s, BOUND, _NONE, status, scale)
         elif status == EMPTY:
-            _record(s, VOID, _NONE, status, scale)
+            record(s, VOID, _NONE, status, scale)
             return True, True
         else:
             s.counts[CONDITION] = i
@@ -135,29 +139,29 @@ def _meets_needs(policy: Any, tables: Any, s: Any, frame: int) -> Any:
     return True, False
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _miss_goal(policy: Any, tables: Any, s: Any, frame: int) -> bool:
     """Push a piece for every condition of the goal that may be missed; False if there is one at the end of time."""
     time = s.frames[frame, TIME]
     first = tables.coefficients.shape[0] - tables.n_goals
     s.frames[frame, N_PIECES] = 0
     for i in range(tables.n_goals):
-        constant = _constant(tables, s, frame, first + i)
+        constant = constant_part(tables, s, frame, first + i)
         enough = tables.limit[time, first + i] - tables.margin[first + i] - constant
         span = tables.span[time, first + i]
-        name = _name(policy, tables, time, tables.n_experts + policy.depth + i)
+        name = row_name(policy, tables, time, tables.n_experts + policy.depth + i)
         if span < enough:
-            _record(s, DEAD, name, _NONE, 1.0)
+            record(s, DEAD, name, _NONE, 1.0)
             continue
-        _aim(tables, s, time, first + i, 1.0)
-        status, scale = _solve(s, s.frames[frame, N_ROWS], span, enough)
+        aim(tables, s, time, first + i, 1.0)
+        status, scale = solve(s, s.frames[frame, N_ROWS], span, enough)
         if status == BELOW or status == EMPTY:
-            _record(s, DEAD, name, status, scale)
+            record(s, DEAD, name, status, scale)
             continue
         if time == len(tables.rows) - 1:
             s.counts[CONDITION] = i
             return False
-        _record(s, OPEN, _NONE, _NONE, 1.0)
+        record(s, OPEN, _NONE, _NONE, 1.0)
         if status == OPTIMAL:
             _remember(s, frame)
         _push(s, frame, START - 1 - i, _NONE, _NONE)
@@ -165,7 +169,7 @@ def _miss_goal(policy: Any, tables: Any, s: Any, frame: int) -> bool:
     return True
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _enter(policy: Any, tables: Any, s: Any, child: int, expert: int, node: int, action: int) -> None:
     """Make the frame of a piece: its rows, its state, and the points of its parent that lie in it."""
     frame = child - 1
@@ -176,20 +180,20 @@ def _enter(policy: Any, tables: Any, s: Any, child: int, expert: int, node: int,
     if expert < START:
         goal = START - 1 - expert
         i = tables.coefficients.shape[0] - tables.n_goals + goal
-        _aim(tables, s, time, i, -1.0)
-        limit = _constant(tables, s, frame, i) - tables.limit[time, i]
-        n = _add_row(
-            s, n, tables.span[time, i], limit, _name(policy, tables, time, tables.n_experts + policy.depth + goal)
+        aim(tables, s, time, i, -1.0)
+        limit = constant_part(tables, s, frame, i) - tables.limit[time, i]
+        n = add_row(
+            s, n, tables.span[time, i], limit, row_name(policy, tables, time, tables.n_experts + policy.depth + goal)
         )
         s.frames[child, TIME] = time
         for k in range(d):
             s.constants[child, k] = s.constants[frame, k]
     else:
         if expert >= 0:
-            n = _add_gate(policy, tables, s, frame, expert, _NONE, n)
+            n = add_gate(policy, tables, s, frame, expert, _NONE, n)
             while policy.nodes[node, PARENT] >= 0:
                 split = policy.nodes[node, PARENT]
-                n = _add_split(
+                n = add_split(
                     policy, tables, s, frame, split, 1.0 if policy.nodes[split, LEFT_CHILD] == node else -1.0, n
                 )
                 node = split
@@ -219,13 +223,13 @@ def _enter(policy: Any, tables: Any, s: Any, child: int, expert: int, node: int,
     s.frames[child, N_POINTS] = kept
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     """Push the pieces of a frame."""
     time, n_rows = s.frames[frame, TIME], s.frames[frame, N_ROWS]
     d, n_experts = tables.matrix.shape[0], tables.n_experts
     for e in range(n_experts):
-        s.constants[frame, d + e] = _constant(tables, s, frame, e)
+        s.constants[frame, d + e] = constant_part(tables, s, frame, e)
     for p in range(s.frames[frame, N_POINTS]):
         best = 0
         most = -np.inf
@@ -245,8 +249,8 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
             visited |= s.places[p, 0] == e
         if not visited and not _expert_possible(policy, tables, s, frame, e):
             continue
-        _record(s, OPEN, _NONE, _NONE, 1.0)
-        n = _add_gate(policy, tables, s, frame, e, _NONE, n_rows)
+        record(s, OPEN, _NONE, _NONE, 1.0)
+        n = add_gate(policy, tables, s, frame, e, _NONE, n_rows)
         n_pieces = _walk_tree(policy, tables, s, frame, e, n, n_pieces)
     if n_pieces > 1 and _agree(s, 1 + _NONE, n_pieces):
         n_pieces = 1
@@ -256,7 +260,7 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
         _push(s, frame, s.pieces[i, 0], s.pieces[i, 1], s.pieces[i, 2])
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> bool:
     """Whether an expert may be chosen somewhere in a frame; if not, the proof is recorded."""
     time = s.frames[frame, TIME]
@@ -271,17 +275,17 @@ def _expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> bo
         if most < least:
             least = most
             rival = j
-    name = _name(policy, tables, time, rival)
+    name = row_name(policy, tables, time, rival)
     if least < 0.0:
-        _record(s, DEAD, name, _NONE, 1.0)
+        record(s, DEAD, name, _NONE, 1.0)
         return False
-    n = _add_gate(policy, tables, s, frame, e, rival, s.frames[frame, N_ROWS])
+    n = add_gate(policy, tables, s, frame, e, rival, s.frames[frame, N_ROWS])
     for k in range(d):
         s.vectors[OBJECTIVE, k] = tables.rows[time, e, k] - tables.rows[time, rival, k]
     span = tables.pair_span[time, e, rival]
-    status, scale = _solve(s, n, span, span - least)
+    status, scale = solve(s, n, span, span - least)
     if status == BELOW or status == EMPTY:
-        _record(s, DEAD, name, status, scale)
+        record(s, DEAD, name, status, scale)
         return False
     if status == OPTIMAL:
         p = _remember(s, frame)
@@ -290,7 +294,7 @@ def _expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> bo
     return True
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _walk_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_pieces: int) -> int:
     """Add the pieces of an expert whose region is the first ``n`` rows; return the number of pieces."""
     walk, pieces, nodes = s.walk, s.pieces, policy.nodes
@@ -317,14 +321,14 @@ def _walk_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_p
             side = -1.0
         walk[depth, 1] = 1 if visits == 0 and both else 2
         if both:
-            n = _add_split(policy, tables, s, frame, node, side, n)
+            n = add_split(policy, tables, s, frame, node, side, n)
         child = nodes[node, LEFT_CHILD] if side > 0.0 else nodes[node, RIGHT_CHILD]
         depth += 1
         walk[depth, 0], walk[depth, 1], walk[depth, 2], walk[depth, 3] = child, 0, n, n_pieces
     return n_pieces
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: int, n: int) -> Any:
     """Find the side of a split to visit first (1 is left, -1 right), and whether the other must be visited too.
 
@@ -355,8 +359,8 @@ def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: 
         status = _NONE
         scale = 1.0
         if span >= enough:
-            _aim(tables, s, time, row, -side)
-            status, scale = _solve(s, n, span, enough)
+            aim(tables, s, time, row, -side)
+            status, scale = solve(s, n, span, enough)
             if status != BELOW and status != EMPTY:
                 if status == OPTIMAL:
                     p = _remember(s, frame)
@@ -364,14 +368,14 @@ def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: 
                         s.places[p, 0], s.places[p, 1] = e, policy.nodes[node, RIGHT_CHILD if turn == 0 else LEFT_CHILD]
                 continue
         # should the other side be empty too, then so is the region, and nothing is lost by going there
-        name = _name(policy, tables, time, tables.n_experts + policy.nodes[node, DEPTH])
-        _record(s, LEFT if turn == 0 else RIGHT, name, status, scale)
+        name = row_name(policy, tables, time, tables.n_experts + policy.nodes[node, DEPTH])
+        record(s, LEFT if turn == 0 else RIGHT, name, status, scale)
         return -side, False
-    _record(s, BOTH, _NONE, _NONE, 1.0)
+    record(s, BOTH, _NONE, _NONE, 1.0)
     return 1.0, True
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _agree(s: Any, first: int, end: int) -> bool:
     for i in range(first + 1, end):
         if s.pieces[i, 2] != s.pieces[first, 2]:
@@ -379,14 +383,14 @@ def _agree(s: Any, first: int, end: int) -> bool:
     return end > first
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _push(s: Any, frame: int, expert: int, node: int, action: int) -> None:
     top = s.counts[STACK]
     s.stack[top, 0], s.stack[top, 1], s.stack[top, 2], s.stack[top, 3] = frame, expert, node, action
     s.counts[STACK] = top + 1
 
 
-@njit(**_INTERNAL)
+@njit(**INTERNAL)
 def _remember(s: Any, frame: int) -> int:
     """Keep the point of the last linear program; its index, or -1 if there is no room."""
     p = s.frames[frame, N_POINTS]
@@ -396,113 +400,3 @@ def _remember(s: Any, frame: int) -> int:
         s.points[frame, p, k] = s.vectors[X, k]
     s.frames[frame, N_POINTS] = p + 1
     return p
-
-
-@njit(**_INTERNAL)
-def _constant(tables: Any, s: Any, frame: int, i: int) -> float:
-    """Constant part of linear function i in a frame."""
-    total = tables.constants[i]
-    for k in range(tables.matrix.shape[0]):
-        total += tables.coefficients[i, k] * s.constants[frame, k]
-    return total
-
-
-@njit(**_INTERNAL)
-def _aim(tables: Any, s: Any, time: int, i: int, sign: float) -> None:
-    """Make linear function i, or its negative, the objective."""
-    for k in range(tables.matrix.shape[0]):
-        s.vectors[OBJECTIVE, k] = sign * tables.rows[time, i, k]
-
-
-@njit(**_INTERNAL)
-def _name(policy: Any, tables: Any, time: int, which: int) -> int:
-    """What the certificate calls a row that is added at some time: a rival, a split or a condition of the goal."""
-    return time * (tables.n_experts + policy.depth + tables.n_goals) + which
-
-
-@njit(**_INTERNAL)
-def _add_gate(policy: Any, tables: Any, s: Any, frame: int, e: int, skipped: int, n: int) -> int:
-    """Add rows "expert e is possible" for all rivals but one, except those that hold in the whole box."""
-    time = s.frames[frame, TIME]
-    d = tables.matrix.shape[0]
-    for j in range(tables.n_experts):
-        limit = s.constants[frame, d + e] - s.constants[frame, d + j] + tables.pair_slack[time, e, j]
-        if j == e or j == skipped or limit >= tables.pair_span[time, e, j]:
-            continue
-        for k in range(d):
-            s.vectors[OBJECTIVE, k] = tables.rows[time, j, k] - tables.rows[time, e, k]
-        n = _add_row(s, n, tables.pair_span[time, e, j], limit, _name(policy, tables, time, j))
-    return n
-
-
-@njit(**_INTERNAL)
-def _add_split(policy: Any, tables: Any, s: Any, frame: int, node: int, side: float, n: int) -> int:
-    """Add the row of one side of a split (1 is left, -1 right) unless it holds in the whole box."""
-    time, f = s.frames[frame, TIME], policy.nodes[node, FEATURE]
-    row = tables.n_experts + f
-    limit = tables.limit[time, row] - side * (s.constants[frame, f] - policy.threshold[node])
-    if limit >= tables.span[time, row]:
-        return n
-    _aim(tables, s, time, row, side)
-    name = _name(policy, tables, time, tables.n_experts + policy.nodes[node, DEPTH])
-    return _add_row(s, n, tables.span[time, row], limit, name)
-
-
-@njit(**_INTERNAL)
-def _add_row(s: Any, n: int, span: float, limit: float, name: int) -> int:
-    """Append the row objective·y <= limit."""
-    scale = span if span > 0.0 else 1.0
-    for k in range(s.vectors.shape[1]):
-        s.rows[k, n] = s.vectors[OBJECTIVE, k] / scale
-    s.limits[n] = limit / scale
-    s.scales[n] = scale
-    s.names[n] = name
-    return n + 1
-
-
-@njit(**_INTERNAL)
-def _solve(s: Any, n: int, span: float, enough: float) -> Any:
-    """Maximise the objective over the first ``n`` rows; return the status and the scale of the multipliers."""
-    scale = span if span > 0.0 else 1.0
-    vectors = s.vectors
-    for k in range(vectors.shape[1]):
-        vectors[OBJECTIVE, k] /= scale
-    s.counts[PROGRAMS] += 1
-    status, _ = maximise(
-        vectors[OBJECTIVE],
-        s.rows,
-        s.limits,
-        n,
-        vectors[LOW],
-        vectors[HIGH],
-        enough / scale,
-        s.basis,
-        s.dual,
-        vectors[X],
-        s.work,
-    )
-    return status, 1.0 if status == EMPTY else scale
-
-
-@njit(**_INTERNAL)
-def _record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
-    """Write a record: its kind, the guard it rules out (multiplier 1), and the rows that prove it."""
-    counts = s.counts
-    if counts[SILENT] != 0:
-        return
-    first = counts[REFS]
-    at = first
-    if guard >= 0 and status != EMPTY:
-        s.refs[at] = guard
-        s.numbers[at] = 1.0
-        at += 1
-    if status == BELOW or status == EMPTY:
-        for i in range(len(s.basis)):
-            row = s.basis[i]
-            if row >= 0 and s.dual[i] > 0.0:
-                s.refs[at] = s.names[row]
-                s.numbers[at] = s.dual[i] * scale / s.scales[row]
-                at += 1
-    s.codes[counts[CODES]] = kind + 8 * (at - first)
-    counts[REFS] = at
-    counts[CODES] += 1
