@@ -15,7 +15,6 @@ are harder to decide. With MOET_DATA set, the policy that the paper's authors pu
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from typing import Any
 import numpy as np
 from harness import Results, console, cpu_seconds, machine, show, single_threaded
 from numpy.typing import NDArray
+from policies import published_policy
 
-from moet import Mixture, MoETClassifier, Tree
+from moet import Mixture, MoETClassifier
 from moet.verify import Proved, check, safe, smtlib, systems
 
 STEPS = 10
@@ -65,18 +65,9 @@ def fitted(n_experts: int, max_depth: int, rough: bool) -> Mixture:
     return classifier.fit(states, rule(states)).mixture_
 
 
-def published() -> Mixture:
-    """The policy that the paper's authors verified, its gate folded to raw units."""
-    stored = json.loads((Path(os.environ["MOET_DATA"]) / "paper_cartpole_e2_d0.json").read_text())
-    theta, mean, scale = np.array(stored["theta"]), *(np.array(stored["scaler"][k]) for k in ("mean", "scale"))
-    weights = theta[:, :4] / scale
-    trees = [Tree.leaf([0.0, 1.0] if expert["leaf_action"] == 1 else [1.0, 0.0]) for expert in stored["experts"]]
-    return Mixture(weights, theta[:, 4] - weights @ mean, trees, classes=[0, 1])
-
-
 def policy(kind: str, experts: int, depth: int) -> Mixture:
     """One of the policies asked about."""
-    return published() if kind == "published" else fitted(experts, depth, kind == "rough")
+    return published_policy() if kind == "published" else fitted(experts, depth, kind == "rough")
 
 
 def ours(kind: str, experts: int, depth: int) -> dict[str, Any]:

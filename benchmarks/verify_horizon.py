@@ -7,12 +7,10 @@ The published policy is read from ``paper_cartpole_e2_d0.json`` in the folder th
 from __future__ import annotations
 
 import argparse
-import json
-import os
-from pathlib import Path
 
 import numpy as np
 from harness import cpu_seconds, machine, show, single_threaded
+from policies import published_policy
 
 from moet import Mixture, MoETClassifier, Tree
 from moet.verify import Proved, Refuted, check, safe, systems
@@ -22,15 +20,6 @@ from moet.verify.loops.chain import proven_ranges
 
 GAIN = np.array([5.778, 11.041, 96.362, 25.0])
 """A well-damped linear policy: push right iff GAIN·x > 0."""
-
-
-def published_policy() -> Mixture:
-    """The policy that the paper's authors verified, its gate folded to raw units."""
-    stored = json.loads((Path(os.environ["MOET_DATA"]) / "paper_cartpole_e2_d0.json").read_text())
-    theta, mean, scale = np.array(stored["theta"]), *(np.array(stored["scaler"][k]) for k in ("mean", "scale"))
-    weights = theta[:, :4] / scale
-    trees = [Tree.leaf([0.0, 1.0] if expert["leaf_action"] == 1 else [1.0, 0.0]) for expert in stored["experts"]]
-    return Mixture(weights, theta[:, 4] - weights @ mean, trees, classes=[0, 1])
 
 
 def damped_policy() -> Mixture:
