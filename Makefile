@@ -26,6 +26,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/distill.py speed
 	$(BIN)/python benchmarks/verify_queries.py
 	$(BIN)/python benchmarks/verify_honesty.py
+	$(BIN)/python benchmarks/verify_loop_honesty.py
 	$(BIN)/python benchmarks/verify_horizon.py
 
 $(VENV)/installed: pyproject.toml

@@ -8,14 +8,13 @@ from array import array
 
 import numpy as np
 import pytest
+from verify_loop_honesty import random_loop
 
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Certificate, Proved, check, reaches, safe, systems
 from moet.verify.checker.plain import plain_model, plain_system, system_digest
-
-from .random_loops import random_loop
 
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
 

@@ -1,6 +1,0 @@
-"""The benchmarks are scripts, not a package: make their modules importable."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
