@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from moet import Mixture, Tree, save
 from moet.cli.app import app
 from moet.cli.output import Exit
+from moet.verify import systems
 
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
 
@@ -39,6 +40,18 @@ def test_a_proof_is_written_and_checked(models):
     rejected = moet("check", models / "proof.cert", models / "bad.moet.json", "cartpole_published", "--json")
     assert rejected.exit_code == Exit.NEGATIVE
     assert "another model" in json.loads(rejected.stdout)["reason"]
+
+
+def test_a_system_of_ones_own_is_a_file(models):
+    system = models / "mine.json"
+    systems.save(systems.cartpole_published(angle="0.09"), system)
+    policy, proof = models / "good.moet.json", models / "proof.cert"
+    assert moet("verify", policy, "--system", system, "--steps", 3, "--certificate", proof).exit_code == Exit.OK
+    assert moet("check", proof, policy, system).exit_code == Exit.OK
+    assert moet("check", proof, policy, "cartpole_published").exit_code == Exit.NEGATIVE
+    missing = moet("verify", policy, "--system", models / "none.json", "--steps", 3)
+    assert missing.exit_code == Exit.USAGE
+    assert "no such file" in missing.stderr
 
 
 def test_a_refutation_is_a_table_and_a_plot(models):

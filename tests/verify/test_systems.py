@@ -1,4 +1,6 @@
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -9,6 +11,8 @@ from moet.errors import InputError
 from moet.verify import systems
 from moet.verify.checker.check_enclosure import StepChecker
 from moet.verify.systems.system import System
+
+from .loops import tank, thermostat
 
 SHIPPED = ("cartpole_published", "cartpole_linear", "cartpole", "mountaincar", "pendulum")
 
@@ -49,7 +53,7 @@ def real_steps(name: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray
 
 @pytest.mark.parametrize("name", REAL)
 def test_every_real_step_lies_in_the_enclosure_and_not_in_a_tighter_one(name: str) -> None:
-    system = systems.named(name)
+    system = systems.find(name)
     states, actions, after = real_steps(name, 3000)
     noise = np.array([float(high) for _, high in system.disturbance])
     assert np.all(np.abs(system.successor(states, actions) - after) <= 0.1 * noise)
@@ -92,10 +96,41 @@ def test_published_constants() -> None:
 def test_documents_are_plain_and_digests_differ(name: str) -> None:
     import json
 
-    system = systems.named(name)
+    system = systems.find(name)
     assert json.loads(json.dumps(system.document())) == system.document()
-    assert system.digest == systems.named(name).digest
-    assert len({systems.named(other).digest for other in SHIPPED}) == len(SHIPPED)
+    assert system.digest == systems.find(name).digest
+    assert len({systems.find(other).digest for other in SHIPPED}) == len(SHIPPED)
+
+
+@pytest.mark.parametrize("system", [*map(systems.find, SHIPPED), tank(), thermostat()], ids=lambda system: system.name)
+def test_files_hold_the_same_system(system: System, tmp_path: Path) -> None:
+    systems.save(system, tmp_path / "system.json")
+    loaded = systems.find(str(tmp_path / "system.json"))
+    assert loaded.document() == system.document()
+    assert type(loaded) is type(system)
+
+
+def corrupt(**changes: object) -> str:
+    return json.dumps(tank().document() | changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot read"),
+        ("[]", "cannot read"),
+        ("{}", "cannot read"),
+        (corrupt(version=2), "version"),
+        (corrupt(initial=[["2", "1"]]), "empty"),
+        (corrupt(initial=[["nan", "1"]]), "finite"),
+        (corrupt(dynamics={"kind": "magic"}), "magic"),
+        (corrupt(dynamics={"kind": "equations", "inputs": {}, "let": [], "step": ["__import__('os')"]}), "import"),
+    ],
+)
+def test_foreign_and_damaged_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "system.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        systems.load(tmp_path / "system.json")
 
 
 def test_limits_are_part_of_the_digest() -> None:
@@ -145,7 +180,7 @@ BOXES = {
 
 @pytest.mark.parametrize("name", BOXES)
 def test_the_exact_checker_confirms_enclosures(name: str) -> None:
-    checked_box(systems.named(name), *BOXES[name])
+    checked_box(systems.find(name), *BOXES[name])
 
 
 @pytest.mark.parametrize("name", ["cartpole", "mountaincar", "pendulum"])
@@ -153,7 +188,7 @@ def test_the_exact_checker_refuses_what_is_too_tight(name: str) -> None:
     from moet.errors import CertificateError
 
     with pytest.raises(CertificateError, match="model of the step"):
-        checked_box(systems.named(name), *BOXES[name], shrink=0.2)
+        checked_box(systems.find(name), *BOXES[name], shrink=0.2)
 
 
 def test_classes_are_actions_by_name_or_number() -> None:
@@ -216,4 +251,4 @@ def test_contradictory_systems_are_refused(wrong: dict[str, object]) -> None:
 
 def test_unknown_name() -> None:
     with pytest.raises(InputError, match="cartpole_linear"):
-        systems.named("cartpool")
+        systems.find("cartpool")

@@ -50,7 +50,7 @@ def _subjects(kind: str, subjects: list[str]) -> list[Any]:
     from moet.verify.check import about_system
 
     if not about_system(kind) or len(subjects) != 2 or Path(subjects[1]).exists():
-        return list(subjects)
+        return list(subjects)  # the checker reads files itself
     from moet.verify import systems
 
-    return [subjects[0], systems.named(subjects[1])]
+    return [subjects[0], systems.find(subjects[1])]

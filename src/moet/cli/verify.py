@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 def verify(
     model: Annotated[Path, typer.Argument(help="Model file of a hard mixture.")],
-    system: Annotated[str | None, typer.Option(help="System to act on, such as cartpole or cartpole_linear.")] = None,
+    system: Annotated[
+        str | None, typer.Option(help="System to act on: its name, such as cartpole, or its file.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(min=0, help="Stay safe so many steps; for ever by default.")] = None,
     within: Annotated[int | None, typer.Option(min=0, help="Reach the goal in so many steps instead.")] = None,
     goal: Annotated[list[str] | None, typer.Option(help='Goal, such as "position >= 0.5"; may be repeated.')] = None,
@@ -66,7 +68,7 @@ def verify(
     from moet.verify.loops.loop import reaches, safe
     from moet.verify.result import Refuted
 
-    subject = systems.named(str(system))
+    subject = systems.find(str(system))
     mixture = load(model)
     shown = not as_json
     if within is not None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from moet.errors import InputError
 from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.file import load, save
 from moet.verify.systems.system import AffineSystem, Enclosure, NonlinearSystem, Number, System, exact
 
 __all__ = [
@@ -25,9 +27,11 @@ __all__ = [
     "cartpole",
     "cartpole_linear",
     "cartpole_published",
+    "find",
+    "load",
     "mountaincar",
-    "named",
     "pendulum",
+    "save",
 ]
 
 TWELVE_DEGREES = 12 * 2 * math.pi / 360
@@ -163,11 +167,13 @@ def pendulum(tilt: Number = "0.1") -> NonlinearSystem:
     )
 
 
-def named(name: str) -> System:
-    """One of the systems here, by its name."""
-    if name not in _SHIPPED:
-        raise InputError(f"there is no system {name!r}; there are {', '.join(_SHIPPED)}")
-    return _SHIPPED[name]()
+def find(name: str) -> System:
+    """One of the systems here by its name, or the one in a file that :func:`save` wrote."""
+    if name in _SHIPPED:
+        return _SHIPPED[name]()
+    if Path(name).exists():
+        return load(name)
+    raise InputError(f"there is no system {name!r}: no such file, and the names are {', '.join(_SHIPPED)}")
 
 
 _SHIPPED: dict[str, Callable[[], System]] = {
