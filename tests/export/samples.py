@@ -77,3 +77,18 @@ def inputs(mixture: Mixture, n: int) -> NDArray[np.float64]:
     quarters = rng.integers(-12, 13, size=shape) / 4
     extreme = rng.choice([-1, 1], size=shape) * 10.0 ** rng.uniform(-320, 308, size=shape)
     return np.vstack([hard_points(mixture, 0, n - 2 * len(quarters)), quarters, extreme])
+
+
+def float32_inputs(mixture: Mixture, n: int) -> NDArray[np.float32]:
+    """Those inputs in float32, a third of the numbers one step up, a third one step down."""
+    with np.errstate(over="ignore"):
+        X = inputs(mixture, n).astype(np.float32)
+        steps = np.stack([X, np.nextafter(X, np.float32(np.inf)), np.nextafter(X, np.float32(-np.inf))])
+    X = np.take_along_axis(steps, np.random.default_rng(1).integers(3, size=(1, *X.shape)), axis=0)[0]
+    return X[np.isfinite(X).all(axis=1)]
+
+
+def as_soft(mixture: Mixture) -> Mixture:
+    """The same parts, whose experts vote."""
+    parts = (mixture.gate_weights, mixture.gate_bias, mixture.trees, mixture.classes, mixture.feature_names)
+    return Mixture(*parts, prediction="soft")

@@ -1,6 +1,7 @@
 """The C header: it compiles without a warning and answers as the model does, to the bit."""
 
 import ctypes
+import functools
 import re
 import shutil
 import subprocess
@@ -12,21 +13,22 @@ from moet import Mixture, Tree, export, save
 from moet.errors import ExportError
 from moet.model.file import digest
 
-from .samples import HOSTILE, chain, inputs, published_policy, random_mixture, random_tree
+from .samples import HOSTILE, as_soft, chain, float32_inputs, inputs, published_policy, random_mixture, random_tree
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
 # the options most likely to make a compiler reorder or fuse what it must not
 FAST = ["-O3", "-march=native", "-ffp-contract=off"]
 STYLES = ["tables", "ifs"]
+TYPES = {"float64": "double", "float32": "float", "float32-approximate": "float"}
 
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason="no C compiler is installed")
 
 WRAPPER = """
-void NAME_run(const double *x, long n, int *answer, int *expert);
+void NAME_run(const TYPE *x, long n, int *answer, int *expert);
 const char *NAME_label(int c);
 
-void NAME_run(const double *x, long n, int *answer, int *expert)
+void NAME_run(const TYPE *x, long n, int *answer, int *expert)
 {
     for (long i = 0; i < n; i++) {
         answer[i] = NAME_predict(x + i * NAME_UPPER_FEATURES);
@@ -60,32 +62,41 @@ SAMPLES = {
 }
 
 
+def header_name(name, precision):
+    return f"{name}_{precision.replace('-', '_')}"
+
+
 class Compiled:
-    """The headers of several models in one library."""
+    """The headers of several models, in all precisions, in one library."""
 
     def __init__(self, folder, compiler, style):
-        source = folder / "models.c"
+        code = []
         for name, mixture in SAMPLES.items():
-            (folder / f"{name}.h").write_text(export.c(mixture, name=name, style=style), encoding="ascii")
-        includes = [f'#include "{name}.h"\n' for name in SAMPLES for _ in range(2)]  # twice: guarded
-        wrappers = [WRAPPER.replace("NAME_UPPER", name.upper()).replace("NAME", name) for name in SAMPLES]
-        source.write_text("".join(includes + wrappers))
-        library = folder / "models.so"
+            for precision, kind in TYPES.items():
+                if (name, precision) == ("tiny", "float32-approximate"):
+                    continue  # refused: its gate is beyond the range of float32
+                header = header_name(name, precision)
+                text = export.c(mixture, name=header, style=style, precision=precision)
+                (folder / f"{header}.h").write_text(text, encoding="ascii")
+                wrapper = WRAPPER.replace("TYPE", kind).replace("NAME_UPPER", header.upper()).replace("NAME", header)
+                code += [f'#include "{header}.h"\n' * 2, wrapper]  # twice: guarded
+        source, library = folder / "models.c", folder / "models.so"
+        source.write_text("".join(code))
         command = [compiler, *STRICT, *FAST, "-shared", "-fPIC", str(source), "-o", str(library)]
         result = subprocess.run(command, capture_output=True, text=True)
         assert (result.returncode, result.stderr) == (0, "")
         self.library = ctypes.CDLL(str(library))
 
-    def run(self, name, X):
+    def run(self, name, X, precision="float64"):
         answer, expert = np.empty((2, len(X)), np.intc)
         pointer = ctypes.c_void_p
-        self.library[f"{name}_run"](
+        self.library[f"{header_name(name, precision)}_run"](
             pointer(X.ctypes.data), ctypes.c_long(len(X)), pointer(answer.ctypes.data), pointer(expert.ctypes.data)
         )
         return answer, expert
 
     def label(self, name, c):
-        function = self.library[f"{name}_label"]
+        function = self.library[f"{header_name(name, 'float64')}_label"]
         function.restype = ctypes.c_char_p
         return function(c).decode()
 
@@ -95,14 +106,61 @@ def compiled(request, tmp_path_factory):
     return Compiled(tmp_path_factory.mktemp("c"), *request.param)
 
 
+@functools.cache
+def questions(name, kind="double"):
+    """Inputs, and the model's experts and answers."""
+    mixture = SAMPLES[name]
+    rows = inputs if kind == "double" else float32_inputs
+    X = rows(mixture, 150_000 if mixture.n_features < 100 else 2_000)  # a third of them exceeds float32
+    return X, mixture.expert(X), mixture.predict_hard(X)
+
+
 @needs_compiler
 @pytest.mark.parametrize("name", SAMPLES)
 def test_zero_differences(compiled, name):
-    mixture = SAMPLES[name]
-    X = inputs(mixture, 100_000 if mixture.n_features < 100 else 2_000)
+    X, experts, answers = questions(name)
     answer, expert = compiled.run(name, X)
-    assert np.array_equal(expert, mixture.expert(X))
-    assert np.array_equal(mixture.classes[answer], mixture.predict_hard(X))
+    assert np.array_equal(expert, experts)
+    assert np.array_equal(SAMPLES[name].classes[answer], answers)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", SAMPLES)
+def test_zero_differences_for_float32_states(compiled, name):
+    mixture = SAMPLES[name]
+    X, experts, answers = questions(name, "float")
+    for precision in ["float32"] + ["float32-approximate"] * (mixture.n_experts == 1):  # a tree has no gate
+        answer, expert = compiled.run(name, X, precision)
+        assert np.array_equal(expert, experts)
+        assert np.array_equal(mixture.classes[answer], answers)
+
+
+def stated_band(mixture, X):
+    """Width that the header of an approximate gate states, at every row."""
+    text = export.c(mixture, precision="float32-approximate").partition("*/")[0].replace("\n *", "")
+    constant, terms = re.search(r"exceeds all others by more than (\S+?)((?: \+ \S+\|)*); nearer", text).groups()
+    band = np.full(len(X), float(constant))
+    for slope, k in re.findall(r"(\S+)\*\|x\[(\d+)\]\|", terms):
+        band += float(slope) * np.abs(X[:, int(k)])
+    return band
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "name", [name for name, mixture in SAMPLES.items() if mixture.n_experts > 1 and name != "tiny"]
+)
+def test_an_approximate_gate_differs_only_within_the_stated_band(compiled, name):
+    mixture = SAMPLES[name]
+    X, experts, answers = questions(name, "float")
+    answer, expert = compiled.run(name, X, "float32-approximate")
+    scores = np.sort(mixture.gate_bias + X @ mixture.gate_weights.T, axis=1)
+    sure = scores[:, -1] - scores[:, -2] > stated_band(mixture, X.astype(float))
+    sure &= (np.abs(X) < 1e30).all(axis=1)  # scores do not overflow
+    assert np.array_equal(expert[sure], experts[sure])
+    assert np.array_equal(mixture.classes[answer][sure], answers[sure])
+    if name == "real":
+        assert sure.mean() > 0.5
+        assert np.count_nonzero(expert != experts) > 10
 
 
 @needs_compiler
@@ -121,6 +179,18 @@ def test_labels_survive_hostile_names(compiled):
     for c, label in enumerate(HOSTILE):
         assert compiled.label("hostile", c) == label.split("\0")[0]  # where C ends a string
     assert [compiled.label("tiny", c) for c in range(3)] == ["1.5", "2.0", "-1.0"]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("style", STYLES)
+def test_no_library_is_needed(tmp_path, compiler, style):
+    (tmp_path / "moet.h").write_text(export.c(SAMPLES["large"], style=style))
+    source = tmp_path / "act.c"
+    source.write_text(
+        '#include "moet.h"\nint act(const double *x);\nint act(const double *x) { return moet_predict(x); }\n'
+    )
+    alone = ["-shared", "-fPIC", "-nostdlib", "-Wl,-z,defs"]  # what only a library could define would be an error
+    subprocess.run([compiler, *STRICT, "-O2", *alone, str(source), "-o", str(tmp_path / "act.so")], check=True)
 
 
 @needs_compiler
@@ -155,10 +225,8 @@ def test_two_leaves_are_one_inequality():
 
 
 def test_soft_models_are_refused_unless_one_expert_answers():
-    mixture = published_policy()
-    parts = (mixture.gate_weights, mixture.gate_bias, mixture.trees, mixture.classes)
     with pytest.raises(ExportError, match=r'soft mixture .* refit it with prediction="hard"'):
-        export.c(Mixture(*parts, prediction="soft"))
+        export.c(as_soft(published_policy()))
     assert "moet_predict" in export.c(Mixture([[1.0]], [0], [Tree.leaf([1, 0])], [0, 1], prediction="soft"))
 
 
@@ -169,8 +237,36 @@ def test_names_that_c_forbids(name):
 
 
 def test_unknown_styles_and_bottomless_trees():
-    with pytest.raises(ExportError, match="style must be 'tables' or 'ifs', got 'goto'"):
+    with pytest.raises(ExportError, match="style must be one of tables, ifs, got 'goto'"):
         export.c(published_policy(), style="goto")
+    with pytest.raises(ExportError, match="precision must be one of float64, float32, float32-approximate, got 'half'"):
+        export.c(published_policy(), precision="half")
     with pytest.raises(ExportError, match=r'depth 300 is too deep .* choose style="tables"'):
         export.c(chain(300), style="ifs")
     assert "moet_predict" in export.c(chain(300))
+
+
+def test_what_is_beyond_float32():
+    stump = Tree([0, -1, -1], [-1e39, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [0, 1]])
+    with pytest.raises(ExportError, match=r"x0 <= -1e\+39 is false for every float32 number; .*'float64'"):
+        export.c(Mixture([[1.0]], [0], [stump], [0, 1]), precision="float32")
+    always = Tree(stump.feature, -stump.threshold, stump.left, stump.right, stump.value)
+    text = export.c(Mixture([[1e300]], [0], [always], [0, 1]), precision="float32")  # its gate plays no part
+    assert float.fromhex(re.search(r"threshold.*\n +(\S+)f", text).group(1)) == np.finfo(np.float32).max
+    with pytest.raises(ExportError, match="gate has a number beyond the range of float32"):
+        export.c(SAMPLES["tiny"], precision="float32-approximate")
+
+
+@needs_compiler
+def test_only_headers_with_a_gate_in_double_need_double(tmp_path):
+    small = ["-U__DBL_MANT_DIG__", "-D__DBL_MANT_DIG__=24"]  # as on processors whose double has 32 bits
+    for name, precision, needs_double in [
+        ("real", "float32", True),
+        ("real", "float32-approximate", False),
+        ("one_tree", "float32", False),
+    ]:
+        header = tmp_path / f"{name}.h"
+        header.write_text(export.c(SAMPLES[name], precision=precision))
+        command = [COMPILERS[0], "-x", "c", *small, "-include", str(header), "-fsyntax-only", "/dev/null"]
+        assert ("64-bit doubles" in subprocess.run(command, capture_output=True, text=True).stderr) == needs_double
+        assert ("APPROXIMATE" in header.read_text()) == (precision == "float32-approximate")

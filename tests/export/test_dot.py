@@ -1,8 +1,11 @@
 """The drawing for Graphviz."""
 
 import re
+import shutil
+import subprocess
 
 import numpy as np
+import pytest
 
 from moet import Mixture, Tree, export
 from moet.model.file import digest
@@ -19,24 +22,20 @@ def test_the_whole_graph():
         "// hard mixture of expert trees: experts 2, leaves 3, nodes 4, depth 1, gate numbers 6",
         f"// model {digest(mixture)}",
         "digraph moet {",
-        '  graph [fontname="sans-serif"];',
-        '  node [fontname="sans-serif", shape=box];',
-        '  edge [fontname="sans-serif"];',
-        '  gate [label="gate: the largest score answers", shape=ellipse];',
-        "  gate -> t0n0;",
-        "  subgraph cluster_0 {",
-        r'    label="expert 0\nscore = 0";',
-        '    t0n0 [label="go (1.00)", style="rounded,filled", fillcolor="gray92"];',
-        "  }",
-        "  gate -> t1n0;",
-        "  subgraph cluster_1 {",
-        r'    label="expert 1\nscore = 1\n+ 2.5*speed - 1*gap";',
-        '    t1n0 [label="gap <= 0.1235"];',
-        '    t1n0 -> t1n1 [label="yes"];',
-        '    t1n0 -> t1n2 [label="no"];',
-        '    t1n1 [label="go (1.00)", style="rounded,filled", fillcolor="gray92"];',
-        '    t1n2 [label="stop (0.75)", style="rounded,filled", fillcolor="gray92"];',
-        "  }",
+        "  graph [rankdir=LR, ordering=out, nodesep=0.12];",
+        '  node [fontname="sans-serif", fontsize=11, shape=box, height=0.3, margin="0.1,0.04"];',
+        '  edge [fontname="sans-serif", fontsize=9, arrowsize=0.6];',
+        r'  gate [label="gate:\nthe largest\nscore answers", shape=ellipse];',
+        r'  e0 [label="expert 0\nscore = 0"];',
+        "  gate -> e0 -> t0n0;",
+        '  t0n0 [label="go (1.00)", style="rounded,filled", fillcolor="/pastel19/1"];',
+        r'  e1 [label="expert 1\nscore = 1\n+ 2.5*speed - 1*gap"];',
+        "  gate -> e1 -> t1n0;",
+        '  t1n0 [label="gap <= 0.1235"];',
+        '  t1n0 -> t1n1 [label="yes"];',
+        '  t1n0 -> t1n2 [label="no"];',
+        '  t1n1 [label="go (1.00)", style="rounded,filled", fillcolor="/pastel19/1"];',
+        '  t1n2 [label="stop (0.75)", style="rounded,filled", fillcolor="/pastel19/2"];',
         "}",
     ]
     assert "gap <= 0.12345678" in export.dot(mixture, digits=17)
@@ -51,15 +50,16 @@ def test_soft_leaves_show_all_that_they_vote_for():
 
 def test_one_tree_has_no_gate():
     text = export.dot(random_mixture(0, 1, 3))
-    assert "gate ->" not in text
-    assert "cluster" not in text
+    assert "gate" not in text.partition("digraph")[2]
+    assert "expert" not in text.partition("digraph")[2]
+    assert "rankdir=TB" in text
 
 
 def test_every_node_is_drawn_once():
     mixture = random_mixture(7, 8, 6)
     text = export.dot(mixture)
     assert len(re.findall(r"^ +t\d+n\d+ \[", text, re.MULTILINE)) == mixture.size.nodes
-    assert text.count(" -> ") == mixture.size.nodes  # one edge into every node, roots included
+    assert text.count(" -> ") == mixture.size.nodes + mixture.n_experts  # one into every node, roots included
 
 
 def test_hostile_names_stay_inside_their_strings():
@@ -67,6 +67,15 @@ def test_hostile_names_stay_inside_their_strings():
     text = export.dot(Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE))
     text.encode("utf-8")
     bare = re.sub(STRING, "", text.partition("digraph")[2])
-    assert re.fullmatch(r"[\sa-z0-9_{}\[\]=,;>-]*", bare)
+    assert re.fullmatch(r"[\sa-zLR0-9_.{}\[\]=,;>-]*", bare)
     plain = export.dot(published_policy()).partition("digraph")[2]
-    assert re.fullmatch(r"[\sa-z0-9_{}\[\]=,;>-]*", re.sub(STRING, "", plain))
+    assert re.fullmatch(r"[\sa-zLR0-9_.{}\[\]=,;>-]*", re.sub(STRING, "", plain))
+
+
+@pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
+def test_graphviz_draws_it():
+    mixture = random_mixture(3, 2, 2, len(HOSTILE), len(HOSTILE))
+    for model in (mixture, Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE)):
+        drawn = subprocess.run(["dot", "-Tsvg"], input=export.dot(model), capture_output=True, text=True)
+        assert (drawn.returncode, drawn.stderr) == (0, "")
+        assert drawn.stdout.count('class="node"') == mixture.size.nodes + mixture.n_experts + 1

@@ -238,3 +238,8 @@ def test_no_cost_prunes_nothing():
 def test_a_tree_without_weight_is_pruned_to_its_root():
     tree = build((0, 1.0, 0, 1))
     assert cost_complexity_prune(tree, np.zeros(3), 0.1, "entropy").n_nodes == 1
+
+
+def test_a_pruned_policy_remembers_where_it_comes_from():
+    mixture = Mixture([[0.0]], [0.0], [Tree.leaf([1.0, 0.0])], classes=[0, 1], provenance={"task": "cartpole"})
+    assert mixture.prune().provenance == {"task": "cartpole"}

@@ -23,6 +23,7 @@ def answer_always(
     if certificate is not None:
         check_writable(certificate)
     from moet import load
+    from moet.model.file import digest
     from moet.verify.inputs.queries import always
     from moet.verify.result import Proved, Refuted
 
@@ -36,6 +37,7 @@ def answer_always(
                 **verdict_document(verdict),
                 "question": "always",
                 "model": str(model),
+                "digest": digest(mixture),
                 "answers": answers,
                 "where": where,
                 "point": point,
@@ -51,5 +53,5 @@ def answer_always(
         typer.echo()
     else:
         typer.echo(f"{'proved' if isinstance(verdict, Proved) else 'unknown'}: {claim}")
-    print_report(verdict_report(verdict) | ({"certificate": saved} if saved else {}))
+    print_report({"model": digest(mixture)} | verdict_report(verdict) | ({"certificate": saved} if saved else {}))
     raise typer.Exit(exit_code(verdict))

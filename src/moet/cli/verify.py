@@ -64,6 +64,7 @@ def verify(
     if within is not None and steps is not None:
         raise InputError("give either --steps (stay safe) or --within (reach the goal)")
     from moet import load
+    from moet.model.file import digest
     from moet.verify import systems
     from moet.verify.loops.loop import reaches, safe
     from moet.verify.result import Refuted
@@ -81,6 +82,7 @@ def verify(
         _draw(trace, subject, plot)
     if as_json:
         question = {"question": "safe" if within is None else "reaches", "model": str(model), "system": subject.name}
+        question["digest"] = digest(mixture)
         numbers = {
             "steps": steps,
             "within": within,
@@ -99,7 +101,7 @@ def verify(
     typer.echo(f"{name_of(verdict)}: {claim}")
     if trace is not None:
         _print_trace(trace, subject)
-    print_report(verdict_report(verdict) | ({"certificate": saved} if saved else {}))
+    print_report({"model": digest(mixture)} | verdict_report(verdict) | ({"certificate": saved} if saved else {}))
     raise typer.Exit(exit_code(verdict))
 
 

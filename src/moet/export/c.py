@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from itertools import chain
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import ExportError
+from moet.export.float32 import gate_band, with_float32_gate, with_float32_thresholds
 from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, summary, walk
 from moet.model.file import digest
 from moet.model.mixture import Mixture
@@ -20,11 +23,28 @@ from moet.model.tree import LEAF, Tree
 Style = Literal["tables", "ifs"]
 """``"tables"``: constant arrays and a loop, small for large models. ``"ifs"``: nested ifs, readable."""
 
+Precision = Literal["float64", "float32", "float32-approximate"]
+"""``"float32"``: states and thresholds in float32, the gate in float64. Approximate: the gate in float32, too."""
+
 WIDTH = 100
 INDENT = "    "
 
 
-def c(model: object, *, name: str = "moet", style: Style = "tables") -> str:
+class Types(NamedTuple):
+    """C's types for states (and thresholds) and for the gate."""
+
+    state: str
+    gate: str
+
+
+_TYPES = {
+    "float64": Types(state="double", gate="double"),
+    "float32": Types(state="float", gate="double"),
+    "float32-approximate": Types(state="float", gate="float"),
+}
+
+
+def c(model: object, *, name: str = "moet", style: Style = "tables", precision: Precision = "float64") -> str:
     """Write a hard mixture as a C99 header.
 
     The header defines ``int NAME_predict(const double x[])``, which returns the index of the class,
@@ -41,6 +61,11 @@ def c(model: object, *, name: str = "moet", style: Style = "tables") -> str:
     style : {"tables", "ifs"}
         Constant arrays and a loop, the smaller code for all but the smallest models, or nested ifs. Two experts of
         depth 0 as ifs are a single inequality.
+    precision : {"float64", "float32", "float32-approximate"}
+        With float32, ``x`` is an array of ``float`` and so are the thresholds; the gate is computed in ``double``, and
+        every float32 state has the answer that it has when widened to float64. Approximate is for processors whose
+        ``double`` is slow: the gate is computed in ``float``, and the header says how near to a boundary of the gate
+        the answer may be another one. A single tree has no gate and is exact either way.
 
     Returns
     -------
@@ -50,27 +75,45 @@ def c(model: object, *, name: str = "moet", style: Style = "tables") -> str:
     mixture = hard_mixture(model, "C")
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         raise ExportError(f"name must be ASCII letters, digits and underscores, a letter first, got {name!r}")
-    if style not in get_args(Style):
-        raise ExportError(f"style must be 'tables' or 'ifs', got {style!r}")
+    for option, value, known in (("style", style, get_args(Style)), ("precision", precision, get_args(Precision))):
+        if value not in known:
+            raise ExportError(f"{option} must be one of {', '.join(known)}, got {value!r}")
+    types = _TYPES[precision]
+    if mixture.n_experts == 1:
+        types = Types(types.state, gate=types.state)
     write = _tables if style == "tables" else _ifs
-    functions = [_function(f"{name}_{suffix}", mixture.n_features, body) for suffix, body in write(mixture, name)]
-    return "\n".join([_head(mixture, name, style), *functions, "#endif\n"])
+    bodies = write(_rounded(mixture, types), name, types)
+    functions = [_function(f"{name}_{suffix}", mixture.n_features, types.state, body) for suffix, body in bodies]
+    return "\n".join([_head(mixture, name, style, types), *functions, "#endif\n"])
 
 
-def _head(mixture: Mixture, name: str, style: Style) -> str:
+def _rounded(mixture: Mixture, types: Types) -> Mixture:
+    """Return the mixture whose numbers are of these types."""
+    if types.state == "float":
+        mixture = with_float32_thresholds(mixture)
+    return with_float32_gate(mixture) if types.gate == "float" and mixture.n_experts > 1 else mixture
+
+
+def _head(mixture: Mixture, name: str, style: Style, types: Types) -> str:
     prefix = name.upper()
+    state = f"const {types.state} x[{mixture.n_features}]"
     includes = "#include <float.h>" + ("\n#include <stdint.h>" if style == "tables" else "")
+    notes = [f" * {line}\n" for line in textwrap.wrap(_arithmetic(mixture, types), WIDTH)]
     features = [f" * x[{k}]  {_string(feature)}\n" for k, feature in enumerate(mixture.feature_names)]
     labels = [f"{INDENT}{_string(str(label))}, /* {k} */\n" for k, label in enumerate(mixture.classes.tolist())]
+    if "double" in types:
+        unfit = "DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)"
+        needs = "64-bit doubles, rounded after every operation"
+    else:
+        unfit, needs = "FLT_MANT_DIG != 24 || defined(__FAST_MATH__)", "32-bit floats"
     return f"""\
 /* {summary(mixture)}
  *
  * model {digest(mixture)}
  *
- * Compile with -ffp-contract=off: a fused multiply-add rounds otherwise than the model does.
- *
- * int {name}_predict(const double x[{mixture.n_features}])  index of the class, see {name}_labels
- * int {name}_expert(const double x[{mixture.n_features}])   index of the expert that answers
+{"".join(notes)} *
+ * int {name}_predict({state})  index of the class, see {name}_labels
+ * int {name}_expert({state})   index of the expert that answers
  *
 {"".join(features)} */
 #ifndef {prefix}_H
@@ -78,8 +121,8 @@ def _head(mixture: Mixture, name: str, style: Style) -> str:
 
 {includes}
 
-#if DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)
-#error "this model needs 64-bit doubles, rounded after every operation"
+#if {unfit}
+#error "this model needs {needs}"
 #endif
 
 enum {{
@@ -93,10 +136,33 @@ static const char *const {name}_labels[{len(mixture.classes)}] = {{
 """
 
 
-def _function(name: str, n_features: int, body: str) -> str:
+def _arithmetic(mixture: Mixture, types: Types) -> str:
+    """What the caller must know about rounding."""
+    if mixture.n_experts == 1:
+        return "Comparisons only, nothing is rounded: the answers are those of the model."
+    if types.gate == "double":
+        return (
+            "Compile with -ffp-contract=off: the answers are those of the model then; a fused multiply-add would "
+            "round otherwise."
+        )
+    band = gate_band(mixture)
+    terms = [_rounded_up(band.constant), *(f"{_rounded_up(s)}*|x[{k}]|" for k, s in enumerate(band.slopes) if s)]
+    return (
+        "APPROXIMATE: the gate is computed in float32. The answer is that of the model wherever no score overflows "
+        f"and the model's largest score exceeds all others by more than {' + '.join(terms)}; nearer to a boundary "
+        "between experts, another expert may answer."
+    )
+
+
+def _rounded_up(value: Fraction) -> str:
+    quotient = Context(prec=3, rounding=ROUND_CEILING).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{quotient:e}"
+
+
+def _function(name: str, n_features: int, state: str, body: str) -> str:
     # static, for several files may include it; inline, for then compilers do not mind if it is never called
     return f"""\
-static inline int {name}(const double x[{n_features}])
+static inline int {name}(const {state} x[{n_features}])
 {{
 {textwrap.indent(body, INDENT)}
 }}
@@ -106,21 +172,21 @@ static inline int {name}(const double x[{n_features}])
 # ---- tables
 
 
-def _tables(mixture: Mixture, name: str) -> Iterator[tuple[str, str]]:
-    yield "expert", _gate_loop(mixture) if mixture.n_experts > 1 else "(void)x;\nreturn 0;"
-    yield "predict", _tree_loop(mixture, name)
+def _tables(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
+    yield "expert", _gate_loop(mixture, types.gate) if mixture.n_experts > 1 else "(void)x;\nreturn 0;"
+    yield "predict", _tree_loop(mixture, name, types.state)
 
 
-def _gate_loop(mixture: Mixture) -> str:
+def _gate_loop(mixture: Mixture, kind: str) -> str:
     gate = np.hstack([mixture.gate_bias[:, None], mixture.gate_weights])
-    rows = [f"{{{', '.join(map(_number, row))}}}," for row in gate.tolist()]
+    rows = [f"{{{', '.join(_number(value, kind) for value in row)}}}," for row in gate.tolist()]
     return f"""\
 /* per expert: bias, then one weight per feature */
-{_array(f"double gate[{gate.shape[0]}][{gate.shape[1]}]", *rows)}
+{_array(f"{kind} gate[{gate.shape[0]}][{gate.shape[1]}]", *rows)}
 int expert = 0;
-double top = 0.0;
+{kind} top = gate[0][0];
 for (int j = 0; j < {mixture.n_experts}; j++) {{
-    double logit = gate[j][0];
+    {kind} logit = gate[j][0];
     for (int k = 0; k < {mixture.n_features}; k++) {{
         logit += gate[j][k + 1] * x[k];
     }}
@@ -132,7 +198,7 @@ for (int j = 0; j < {mixture.n_experts}; j++) {{
 return expert;"""
 
 
-def _tree_loop(mixture: Mixture, name: str) -> str:
+def _tree_loop(mixture: Mixture, name: str, kind: str) -> str:
     """Walk over the inner nodes of all trees; leaves are not stored, the child -1 - c stands for "class c"."""
     roots, children, feature, threshold = _inner_nodes(mixture)
     node = _integer(-len(mixture.classes), len(feature))
@@ -144,7 +210,7 @@ def _tree_loop(mixture: Mixture, name: str) -> str:
 /* a test that is passed leads to the first child; the child -1 - c is the answer c */
 {root}
 {_array(f"{_integer(0, mixture.n_features)} feature[{len(feature)}]", ", ".join(map(str, feature.tolist())))}
-{_array(f"double threshold[{len(feature)}]", ", ".join(map(_number, threshold.tolist())))}
+{_array(f"{kind} threshold[{len(feature)}]", ", ".join(_number(value, kind) for value in threshold.tolist()))}
 {_array(f"{node} child[{len(feature)}][2]", ", ".join(pairs))}
 {node} node = root[{name}_expert(x)];
 while (node >= 0) {{
@@ -182,23 +248,25 @@ def _array(declaration: str, *rows: str) -> str:
 # ---- nested ifs
 
 
-def _ifs(mixture: Mixture, name: str) -> Iterator[tuple[str, str]]:
+def _ifs(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
     check_nesting(mixture, 'choose style="tables"')
-    yield "expert", _gate(mixture)
+    yield "expert", _gate(mixture, types.gate)
     answers = []
     for j, tree in enumerate(mixture.trees):
         if tree.n_nodes == 1:
             answers.append(str(leaf_class(tree.value[0])))
         else:
             answers.append(f"{name}_tree{j}(x)")
-            yield f"tree{j}", "\n".join(_tree(tree, mixture.feature_names))
+            yield f"tree{j}", "\n".join(_tree(tree, mixture.feature_names, types.state))
     yield "predict", _choice(answers, f"{name}_expert(x)")
 
 
-def _gate(mixture: Mixture) -> str:
+def _gate(mixture: Mixture, kind: str) -> str:
     unused = "" if mixture.n_experts > 1 and mixture.gate_weights.any() else "(void)x;\n"
     first, *others = [
-        f"\n{INDENT}".join(logit(float(bias), weights, _annotated))
+        f"\n{INDENT}".join(
+            logit(float(bias), weights, lambda value: f"{_number(value, kind)} /* {_decimal(value, kind)} */")
+        )
         for bias, weights in zip(mixture.gate_bias, mixture.gate_weights, strict=True)
     ]
     if not others:
@@ -217,8 +285,8 @@ if (logit > top) {{
     ]
     return f"""\
 {unused}int expert = 0;
-double logit;
-double top = {first};
+{kind} logit;
+{kind} top = {first};
 {"".join(contests)}return expert;"""
 
 
@@ -233,11 +301,12 @@ def _choice(answers: list[str], expert: str) -> str:
     return "\n".join([f"switch ({expert}) {{", *cases, f"default: return {answers[-1]};", "}"])
 
 
-def _tree(tree: Tree, names: tuple[str, ...]) -> Iterator[str]:
+def _tree(tree: Tree, names: tuple[str, ...], kind: str) -> Iterator[str]:
     for step, depth, node in walk(tree):
         k, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        meaning = f"{_string(names[k])} <= {_decimal(threshold, kind)}"
         lines = {
-            "if": f"if (x[{k}] <= {_number(threshold)}) {{ /* {_string(names[k])} <= {threshold!r} */",
+            "if": f"if (x[{k}] <= {_number(threshold, kind)}) {{ /* {meaning} */",
             "else": "} else {",
             "end": "}",
             "leaf": f"return {leaf_class(tree.value[node])};",
@@ -248,16 +317,17 @@ def _tree(tree: Tree, names: tuple[str, ...]) -> Iterator[str]:
 # ---- literals
 
 
-def _number(value: float) -> str:
+def _number(value: float, kind: str) -> str:
     """Hexadecimal, for the C standard lets a compiler round a decimal number to either neighbour."""
+    suffix = "f" if kind == "float" else ""
     if value == 0:
-        return "0.0"
+        return f"0.0{suffix}"
     digits, exponent = value.hex().split("p")
-    return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
+    return f"{digits.rstrip('0').rstrip('.')}p{exponent}{suffix}"
 
 
-def _annotated(value: float) -> str:
-    return f"{_number(value)} /* {value!r} */"
+def _decimal(value: float, kind: str) -> str:
+    return str(np.float32(value)) if kind == "float" else repr(value)
 
 
 def _string(text: str) -> str:

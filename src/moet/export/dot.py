@@ -12,7 +12,9 @@ from moet.model.file import as_mixture, digest
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
 
-TERMS_PER_LINE = 3
+TERMS_PER_LINE = 2
+N_COLOURS = 9
+"""How many pale colours Graphviz knows under the name ``pastel19``; every leaf also says its class in words."""
 
 
 def dot(model: object, *, digits: int = 4) -> str:
@@ -28,7 +30,8 @@ def dot(model: object, *, digits: int = 4) -> str:
     Returns
     -------
     str
-        For instance for ``dot -Tsvg``: the gate on top, below it one box per expert with its score and its tree.
+        For instance for ``dot -Tsvg``: the gate on the left, then one box per expert with its score, then its tree. A
+        single tree grows from top to bottom.
     """
     return "\n".join(_graph(as_mixture(model), digits)) + "\n"
 
@@ -37,22 +40,19 @@ def _graph(mixture: Mixture, digits: int) -> Iterator[str]:
     yield f"// {summary(mixture)}"
     yield f"// model {digest(mixture)}"
     yield "digraph moet {"
-    yield '  graph [fontname="sans-serif"];'
-    yield '  node [fontname="sans-serif", shape=box];'
-    yield '  edge [fontname="sans-serif"];'
+    yield f"  graph [rankdir={'LR' if mixture.n_experts > 1 else 'TB'}, ordering=out, nodesep=0.12];"
+    yield '  node [fontname="sans-serif", fontsize=11, shape=box, height=0.3, margin="0.1,0.04"];'
+    yield '  edge [fontname="sans-serif", fontsize=9, arrowsize=0.6];'
     if mixture.n_experts > 1:
-        meaning = "the largest score answers" if mixture.prediction == "hard" else "all vote, by softmax(scores)"
-        yield f'  gate [label="gate: {meaning}", shape=ellipse];'
+        meaning = (
+            ["the largest", "score answers"] if mixture.prediction == "hard" else ["all vote, by", "softmax(scores)"]
+        )
+        yield f"  gate [label={_quoted('gate:', *meaning)}, shape=ellipse];"
     for j, tree in enumerate(mixture.trees):
-        lines = _tree(mixture, tree, f"t{j}n", digits)
-        if mixture.n_experts == 1:
-            yield from (f"  {line}" for line in lines)
-            continue
-        yield f"  gate -> t{j}n0;"
-        yield f"  subgraph cluster_{j} {{"
-        yield f"    label={_quoted(f'expert {j}', *_score(mixture, j, digits))};"
-        yield from (f"    {line}" for line in lines)
-        yield "  }"
+        if mixture.n_experts > 1:
+            yield f"  e{j} [label={_quoted(f'expert {j}', *_score(mixture, j, digits))}];"
+            yield f"  gate -> e{j} -> t{j}n0;"
+        yield from (f"  {line}" for line in _tree(mixture, tree, f"t{j}n", digits))
     yield "}"
 
 
@@ -73,7 +73,8 @@ def _tree(mixture: Mixture, tree: Tree, prefix: str, digits: int) -> Iterator[st
         k = tree.feature[node]
         if k == LEAF:
             leaf = _leaf(tree.value[node], labels, mixture.prediction == "hard")
-            yield f'{prefix}{node} [label={_quoted(*leaf)}, style="rounded,filled", fillcolor="gray92"];'
+            colour = f"/pastel19/{1 + int(tree.value[node].argmax()) % N_COLOURS}"
+            yield f'{prefix}{node} [label={_quoted(*leaf)}, style="rounded,filled", fillcolor="{colour}"];'
         else:
             test = f"{_printable(mixture.feature_names[k])} <= {tree.threshold[node]:.{digits}g}"
             yield f"{prefix}{node} [label={_quoted(test)}];"

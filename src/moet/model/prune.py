@@ -34,6 +34,7 @@ def prune_mixture(mixture: Mixture) -> Mixture:
         classes=mixture.classes,
         feature_names=mixture.feature_names,
         prediction="hard",
+        provenance=mixture.provenance,
     )
 
 

@@ -143,6 +143,37 @@ def reaches(model: Any, system: AffineSystem, within: int) -> str:
     return _text(f"a run of {system.name} that misses its goal for {within} steps", lines, [*conditions, *missed])
 
 
+def definition(mixture: Mixture) -> str:
+    """Text of the hard answer itself, to be followed by questions about it: no assertion, but functions of the inputs.
+
+    ``(answer x0 x1 ...)`` is the number of the class that answers, ``(expert x0 x1 ...)`` that of the expert. They are
+    numbers of sort Real, the only sort of QF_LRA.
+    """
+    exact = ExactMixture(mixture)
+    names = _input_names(mixture)
+    experts = range(mixture.n_experts)
+    inputs = " ".join(names)
+
+    def function(name: str, body: str) -> str:
+        return f"(define-fun {name} ({' '.join(f'({x} Real)' for x in names)}) Real {body})"
+
+    lines = [f"; {name}: {_comment(meaning)}" for name, meaning in zip(names, mixture.feature_names, strict=True)]
+    numbers = [_number(Fraction(c)) for c in range(len(mixture.classes))]
+    lines += [f"; answer {n}: {_shown([label])}" for n, label in zip(numbers, mixture.classes.tolist(), strict=True)]
+    lines += ["(set-logic QF_LRA)"]
+    for j, (weights, bias) in enumerate(zip(exact.weights, exact.bias, strict=True)):
+        lines += [function(f"logit{j}", f"(+ {_number(bias)} {_sum(weights, names)})")]
+    first, chosen = _number(Fraction(mixture.n_experts - 1)), f"(tree{mixture.n_experts - 1} {inputs})"
+    for j in reversed(experts[:-1]):
+        # later rivals suffice: had an earlier one a larger logit, it would have been chosen
+        leads = _all([f"(>= (logit{j} {inputs}) (logit{rival} {inputs}))" for rival in experts[j + 1 :]])
+        first = f"(ite {leads} {_number(Fraction(j))} {first})"
+        chosen = f"(ite (= (expert {inputs}) {_number(Fraction(j))}) (tree{j} {inputs}) {chosen})"
+    lines += [function("expert", first)]
+    lines += [function(f"tree{j}", _tree_ifs(tree, numbers, names)) for j, tree in enumerate(mixture.trees)]
+    return "\n".join([*lines, function("answer", chosen), ""])
+
+
 def solve(text: str, timeout: float | None = None) -> Proved | Refuted | Unknown:
     """Ask z3, which must be installed (``pip install z3-solver``).
 
@@ -298,11 +329,12 @@ def _nested_ifs(mixture: Mixture, value_of_class: list[str], names: Sequence[str
     return text
 
 
-def _tree_ifs(tree: Tree, value_of_class: list[str], names: Sequence[str], node: int = 0) -> str:
-    if tree.feature[node] == LEAF:
-        return value_of_class[int(tree.value[node].argmax())]
-    below, above = (_tree_ifs(tree, value_of_class, names, int(child[node])) for child in (tree.left, tree.right))
-    return f"(ite (<= {names[tree.feature[node]]} {_number(Fraction(float(tree.threshold[node])))}) {below} {above})"
+def _tree_ifs(tree: Tree, value_of_class: list[str], names: Sequence[str]) -> str:
+    texts = [value_of_class[c] for c in tree.value.argmax(axis=1)]
+    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
+        test = f"(<= {names[tree.feature[node]]} {_number(Fraction(float(tree.threshold[node])))})"
+        texts[node] = f"(ite {test} {texts[tree.left[node]]} {texts[tree.right[node]]})"
+    return texts[0]
 
 
 def _answers(mixture: Mixture, wanted: Any, names: Sequence[str]) -> str:
@@ -355,5 +387,5 @@ def _shown(labels: Iterable[Any]) -> str:
 
 
 def _comment(text: str) -> str:
-    """Text that fits behind a semicolon."""
-    return " ".join(text.split())
+    """Text that fits behind a semicolon, on one line and without characters that end a text for a solver."""
+    return text if text.isprintable() else ascii(text)

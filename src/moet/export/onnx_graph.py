@@ -1,0 +1,159 @@
+"""The ONNX graph of a mixture.
+
+The operators are plain ones whose results do not depend on the runtime: ``MatMul`` may add in any order and fuse, so
+the gate is a product and a sum per feature; tree ensembles of ``ai.onnx.ml`` leave open how thresholds are compared, so
+the trees are walked one level at a time, all rows at once.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+import moet
+from moet.errors import ExportError
+from moet.export.parts import summary
+from moet.model.file import digest
+from moet.model.flat import FlatMixture
+from moet.model.mixture import Mixture
+
+OPSET = 17
+IR_VERSION = 8
+"""Both are of 2022: older runtimes are rare, and newer versions add nothing that is needed here."""
+
+
+class Graph:
+    """Nodes and constants; every result has a name of its own."""
+
+    def __init__(self) -> None:
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+
+    def constant(self, name: str, values: Any) -> str:
+        """Name of a new constant."""
+        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def node(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """Name of the result of a new node."""
+        result = name or f"{operator.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [result], **attributes))
+        return result
+
+
+def model_of(mixture: Mixture) -> ModelProto:
+    """Write a mixture as an ONNX model."""
+    graph = Graph()
+    flat = FlatMixture.of(mixture.gate_weights, mixture.gate_bias, mixture.trees)
+    second_axis = graph.constant("second_axis", [1])
+    value = graph.constant("value", flat.value)
+    roots = graph.constant("root", flat.routing.roots)
+    if mixture.n_experts == 1:
+        expert = _zeros(graph)
+    else:
+        logits = _logits(graph, mixture)
+        expert = _first_maximum(graph, logits, mixture.n_experts)
+    if mixture.prediction == "hard" or mixture.n_experts == 1:
+        leaf = _walk(graph, flat, graph.node("Gather", roots, expert), mixture.size.depth)
+        graph.node("Gather", value, graph.node("Squeeze", leaf, second_axis), name="probabilities")
+    else:
+        everyone = graph.node("Expand", roots, graph.node("Shape", logits))
+        votes = graph.node("Gather", value, _walk(graph, flat, everyone, mixture.size.depth))
+        shares = graph.node("Unsqueeze", graph.node("Softmax", logits, axis=1), graph.constant("third_axis", [2]))
+        weighted = graph.node("Mul", votes, shares)
+        graph.node("ReduceSum", weighted, second_axis, keepdims=0, name="probabilities")
+    answer = graph.node("ArgMax", "probabilities", axis=1, keepdims=0)
+    graph.node("Gather", graph.constant("classes", _labels(mixture)), answer, name="label")
+    graph.node("Squeeze", expert, second_axis, name="expert")
+    return _described(graph, mixture)
+
+
+def _logits(graph: Graph, mixture: Mixture) -> str:
+    """Logits of all experts, (rows, experts): from the bias on, one feature after another."""
+    columns = [f"x{k}" for k in range(mixture.n_features)]
+    graph.nodes.append(helper.make_node("Split", ["x"], columns, axis=1))
+    total = graph.constant("gate_bias", mixture.gate_bias[None, :])
+    for column, weights in zip(columns, mixture.gate_weights.T, strict=True):
+        product = graph.node("Mul", column, graph.constant(f"gate_weight_{column}", weights[None, :]))
+        total = graph.node("Add", total, product)
+    return total
+
+
+def _first_maximum(graph: Graph, logits: str, n_experts: int) -> str:
+    """Index of the first largest logit, (rows, 1).
+
+    A logit that overflowed to NaN exceeds none and none exceeds it, as in a loop with ``>``: the first expert keeps
+    its lead with it, no other one can win.
+    """
+    instead = np.full((1, n_experts), -np.inf)
+    instead[0, 0] = np.inf
+    comparable = graph.node("Where", graph.node("IsNaN", logits), graph.constant("instead_of_nan", instead), logits)
+    return graph.node("ArgMax", comparable, axis=1, keepdims=1)
+
+
+def _zeros(graph: Graph) -> str:
+    """One zero per row, (rows, 1)."""
+    rows = graph.node("Shape", "x", end=1)
+    shape = graph.node("Concat", rows, graph.constant("one", [1]), axis=0)
+    return graph.node("ConstantOfShape", shape, value=helper.make_tensor("zero", TensorProto.INT64, [1], [0]))
+
+
+def _walk(graph: Graph, flat: FlatMixture, node: str, depth: int) -> str:
+    """Leaves reached from some nodes, (rows, any number); a leaf is its own child, so that all paths are as long."""
+    if depth == 0:
+        return node
+    feature, left, right = (
+        graph.constant(name, np.ascontiguousarray(column))
+        for name, column in zip(("feature", "left", "right"), flat.routing.nodes.T, strict=True)
+    )
+    threshold = graph.constant("threshold", flat.routing.threshold)
+    for _ in range(depth):
+        tested = graph.node("GatherElements", "x", graph.node("Gather", feature, node), axis=1)
+        passed = graph.node("LessOrEqual", tested, graph.node("Gather", threshold, node))
+        node = graph.node("Where", passed, graph.node("Gather", left, node), graph.node("Gather", right, node))
+    return node
+
+
+def _labels(mixture: Mixture) -> NDArray[Any]:
+    if mixture.classes.dtype.kind != "U":
+        return mixture.classes
+    for label in mixture.classes.tolist():
+        try:
+            label.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ExportError(f"the class {label!r} is not Unicode text, which ONNX needs; rename it") from None
+    return mixture.classes.astype(object)
+
+
+def _described(graph: Graph, mixture: Mixture) -> ModelProto:
+    label_type = helper.np_dtype_to_tensor_dtype(mixture.classes.dtype)
+    whole = helper.make_graph(
+        graph.nodes,
+        "moet",
+        [_rows("x", TensorProto.DOUBLE, mixture.n_features)],
+        [
+            _rows("label", label_type),
+            _rows("probabilities", TensorProto.DOUBLE, len(mixture.classes)),
+            _rows("expert", TensorProto.INT64),
+        ],
+        graph.constants,
+        doc_string=summary(mixture),
+    )
+    model = helper.make_model(
+        whole,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="moet",
+        producer_version=moet.__version__,
+    )
+    names = json.dumps(mixture.feature_names)
+    helper.set_model_props(model, {"model": digest(mixture), "feature_names": names})
+    return model
+
+
+def _rows(name: str, kind: int, *columns: int) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, ["rows", *columns])

@@ -1,0 +1,30 @@
+"""A hard mixture as functions in SMT-LIB, for solvers."""
+
+from __future__ import annotations
+
+from moet.export.parts import hard_mixture, summary
+from moet.model.file import digest
+
+
+def smt2(model: object) -> str:
+    """Write a hard mixture as functions in SMT-LIB (QF_LRA), its numbers as the exact rationals that they are.
+
+    ``(answer x0 x1 ...)`` is the number of the class that answers. Append declarations, assertions and ``(check-sat)``
+    to ask something. The arithmetic is exact: where two experts are so close that the gate's rounding decides between
+    them, :meth:`moet.Mixture.predict_hard` may answer otherwise.
+
+    Parameters
+    ----------
+    model : Mixture, fitted classifier, policy, or path of a model file
+        What to write. Soft mixtures of several experts are refused.
+    """
+    from moet.verify import smtlib  # here, for the other languages need nothing of it
+
+    mixture = hard_mixture(model, "SMT-LIB")
+    return f"""\
+; {summary(mixture)}
+; model {digest(mixture)}
+;
+; In exact arithmetic: float64 may choose another expert where two logits differ by less than their rounding.
+;
+{smtlib.definition(mixture)}"""
