@@ -168,11 +168,11 @@ class _Paying(DynamicsBatch):
         return super().step(actions)._replace(rewards=next(self._rewards))
 
 
-@pytest.mark.parametrize("dueling", [True, False])
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_the_exported_network_gives_the_same_scores(dueling, activation):
+@pytest.mark.parametrize(("dueling", "streams"), [(False, ()), (True, ()), (True, (5,)), (True, (5, 4))])
+@pytest.mark.parametrize("activation", ["relu", "elu", "tanh"])
+def test_the_exported_network_gives_the_same_scores(dueling, streams, activation):
     rng = np.random.default_rng(0)
-    network = ScoreNetwork((2.0, 0.3, 5.0), (7, 6), 4, activation=activation, dueling=dueling, rng=rng)
+    network = ScoreNetwork((2.0, 0.3, 5.0), (7, 6), 4, activation=activation, dueling=dueling, streams=streams, rng=rng)
     for parameter in network.parameters:
         parameter.data.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)))
     observations = rng.normal(size=(50, 3))

@@ -28,6 +28,8 @@ class DQNRecipe(Recipe):
     ----------
     activation : {"relu", "elu", "tanh"}
         Of the hidden layers.
+    streams : tuple of int
+        Widths of hidden layers that value and advantages have for themselves.
     exploration : Schedule
         How often random actions begin.
     hold : int
@@ -68,6 +70,7 @@ class DQNRecipe(Recipe):
     """
 
     activation: Activation = "relu"
+    streams: tuple[int, ...] = ()
     exploration: Schedule
     hold: int = 1
     slots: int = 16
@@ -106,7 +109,13 @@ class DQN:
         self._stream = Stream(cut_off_idle(task, recipe.patience), recipe.slots)
         self._replay = Replay(recipe.memory // recipe.slots, recipe.slots, len(recipe.scale))
         self._online = ScoreNetwork(
-            recipe.scale, recipe.hidden, self._n_actions, activation=recipe.activation, dueling=True, rng=self._rng
+            recipe.scale,
+            recipe.hidden,
+            self._n_actions,
+            activation=recipe.activation,
+            dueling=True,
+            streams=recipe.streams,
+            rng=self._rng,
         )
         self._target = copy.deepcopy(self._online)
         self._average = copy.deepcopy(self._online)

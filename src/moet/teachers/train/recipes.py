@@ -35,13 +35,20 @@ MOUNTAINCAR = DQNRecipe(
 
 ACROBOT = DQNRecipe(
     task="acrobot",
-    steps=400_000,
-    stop=-65.0,
+    steps=600_000,
+    stop=-68.0,
     trials=(Trial("acrobot", 250, -70.0),),
-    hidden=(50, 50, 50),
+    hidden=(50, 50),
+    streams=(50,),
+    activation="elu",
     scale=(1.0,) * 6,
-    exploration=Decay(share=0.2, end=0.02),
-    average=0.002,
+    leg=10_000,
+    exploration=Decay(share=0.1, end=0.03),
+    learning_rate=(1e-3, 5e-5),
+    target_every=250,
+    average=0.001,
+    n_steps=(5, 3, 3),
+    reward_scale=0.1,
 )
 
 PENDULUM = DQNRecipe(
