@@ -49,6 +49,17 @@ def test_the_result_does_not_depend_on_the_width(monkeypatch, width):
         assert np.array_equal(getattr(whole, name), getattr(parts, name))
 
 
+@pytest.mark.parametrize("count", range(len(SEEDS) + 1))
+def test_episodes_played_together_split_into_those_played_apart(count):
+    parts = play(push_right_when_leaning, TASK, SEEDS).split(count)
+    for seeds, part in zip((SEEDS[:count], SEEDS[count:]), parts, strict=True):
+        assert len(part.lengths) == len(seeds)
+        if seeds:
+            alone = play(push_right_when_leaning, TASK, seeds)
+            for name in alone.__dataclass_fields__:
+                assert np.array_equal(getattr(part, name), getattr(alone, name))
+
+
 def test_the_result_does_not_depend_on_the_workers():
     leaves = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
     policy = Policy.of(Mixture([[0, 0, -1, 0], [0, 0, 1, 0]], [0, 0], leaves, ["left", "right"]), TASK)

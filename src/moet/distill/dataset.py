@@ -79,5 +79,7 @@ def training_sample(data: Labelled, weighting: Weighting, max_samples: int, rng:
     if weighting == "resample":
         rows = np.sort(rng.choice(len(data), size=size, p=weight / weight.sum()))
         return Sample(data.features[rows], data.actions[rows], None, data.episode[rows])
-    rows = np.arange(len(data)) if size == len(data) else np.sort(rng.choice(len(data), size=size, replace=False))
+    if size == len(data):
+        return Sample(data.features, data.actions, weight, data.episode)
+    rows = np.sort(rng.choice(len(data), size=size, replace=False))
     return Sample(data.features[rows], data.actions[rows], weight[rows], data.episode[rows])

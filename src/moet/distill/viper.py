@@ -15,7 +15,7 @@ import numpy as np
 
 from moet import __version__
 from moet.distill.checkpoint import Checkpoint
-from moet.distill.dataset import Importance, Labelled, Weighting, q_gap, training_sample
+from moet.distill.dataset import Importance, Labelled, Sample, Weighting, q_gap, training_sample
 from moet.distill.evaluate import agreement
 from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking
@@ -160,7 +160,7 @@ def distill(
         if saved is not None:
             run.restore(saved, iterations, advance)
         while len(run.history) < iterations:
-            run.iterate()
+            run.iterate(last=len(run.history) == iterations - 1)
             if saved is not None:
                 saved.append(run.parts[-1], [asdict(iteration) for iteration in run.history])
             advance(_note(run.history[-1]))
@@ -201,23 +201,29 @@ class _Run:
         self.parts: list[Labelled] = []
         self.history: list[Iteration] = []
         self._models: dict[int, Any] = {}
+        self._played: Episodes | None = None
         self._uses_scores = settings.importance == "q_gap" and teacher.has_scores
         if settings.importance == "q_gap" and not teacher.has_scores:
             log.warning("the teacher gives no scores, so all states count the same")
 
-    def iterate(self) -> None:
-        """Play, label, fit, judge."""
+    def iterate(self, *, last: bool) -> None:
+        """Label what was played, fit, judge."""
         begin = time.perf_counter()
         number = len(self.history)
-        player = self.teacher if number == 0 else Policy(self.model(number - 1), self.task)
-        count = self.settings.rollouts_per_iteration
-        episodes = self._play(player, Purpose.TRAINING, count, start=number * count)
-        self.parts.append(self._label(episodes, first_episode=number * count))
-        model = self.model(number)
+        if self._played is None:
+            player = self.teacher if number == 0 else Policy(self.model(number - 1), self.task)
+            self._played = self._play(player, self._training_seeds(number))
+        self.parts.append(self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration))
+        sample = self._sample(number)
+        model = self._models[number] = self._fitted(sample)
+        seeds = self._seeds(Purpose.SELECTION, self.settings.selection_episodes)
+        # what the next iteration learns from is played along: a step of many episodes takes hardly longer than of few
+        following = [] if last else self._training_seeds(number + 1)
+        judged, self._played = self._play(Policy(model, self.task), seeds + following).split(len(seeds))
         self.history.append(
             Iteration(
-                score=self._judge(model, Purpose.SELECTION, self.settings.selection_episodes),
-                loss=weighted_error(model, self._sample(number)),
+                score=self._score(model, judged),
+                loss=weighted_error(model, sample),
                 rows=sum(map(len, self.parts)),
                 seconds=time.perf_counter() - begin,
             )
@@ -226,16 +232,14 @@ class _Run:
     def model(self, number: int) -> Any:
         """The student of iteration ``number``, fitted anew if a run was resumed."""
         if number not in self._models:
-            self._models[number] = fit_student(self.student, self._sample(number), self.settings.seed)
+            self._models[number] = self._fitted(self._sample(number))
         return self._models[number]
 
     def finish(self) -> Distillation:
         """Let the best students meet again, and keep one."""
         order = sorted(ranking([iteration.score for iteration in self.history], self.settings.selection)[:FINALISTS])
-        finals = [
-            self._judge(self.model(k), Purpose.FINAL_SELECTION, FINAL_EPISODES * self.settings.selection_episodes)
-            for k in order
-        ]
+        seeds = self._seeds(Purpose.FINAL_SELECTION, FINAL_EPISODES * self.settings.selection_episodes)
+        finals = [self._score(self.model(k), self._play(Policy(self.model(k), self.task), seeds)) for k in order]
         winner = ranking(finals, self.settings.selection)[0]
         selected = order[winner]
         policy = Policy(self.model(selected), self.task, self._provenance(selected))
@@ -269,8 +273,14 @@ class _Run:
             "versions": {name: version(name) for name in ("gymnasium", "numpy", "scikit-learn")},
         }
 
-    def _play(self, player: Policy | Teacher, purpose: Purpose, count: int, start: int = 0) -> Episodes:
-        seeds = episode_seeds(self.settings.seed, purpose, count, start)
+    def _seeds(self, purpose: Purpose, count: int, start: int = 0) -> list[int]:
+        return episode_seeds(self.settings.seed, purpose, count, start)
+
+    def _training_seeds(self, number: int) -> list[int]:
+        count = self.settings.rollouts_per_iteration
+        return self._seeds(Purpose.TRAINING, count, start=number * count)
+
+    def _play(self, player: Policy | Teacher, seeds: list[int]) -> Episodes:
         return play(player.act, self.task, seeds, self.settings.workers)
 
     def _label(self, episodes: Episodes, first_episode: int) -> Labelled:
@@ -278,15 +288,18 @@ class _Run:
         importance = q_gap(self.teacher.scores(seen)) if self._uses_scores else np.ones(len(seen))
         return Labelled(self.task.view(seen), self.teacher.act(seen), importance, first_episode + episodes.number)
 
-    def _sample(self, number: int) -> Any:
+    def _fitted(self, sample: Sample) -> Any:
+        return fit_student(self.student, sample, self.settings.seed)
+
+    def _sample(self, number: int) -> Sample:
         rng = np.random.default_rng([self.settings.seed, number])
         data = Labelled.joined(self.parts[: number + 1])
         return training_sample(data, self.settings.weighting, self.settings.max_samples, rng)
 
-    def _judge(self, model: Any, purpose: Purpose, count: int) -> Score:
-        episodes = self._play(Policy(model, self.task), purpose, count)
+    def _score(self, model: Any, episodes: Episodes) -> Score:
         right = agreement(self.task, episodes.actions, self.teacher.act(episodes.observations))
         per_episode = np.bincount(episodes.number, weights=right) / episodes.lengths
+        count = len(episodes.lengths)
         return Score(
             reward=float(episodes.returns.mean()),
             reward_error=float(episodes.returns.std() / np.sqrt(count)),

@@ -44,6 +44,15 @@ class Episodes:
         """Number of the episode that each step belongs to."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
+    def split(self, count: int) -> tuple[Episodes, Episodes]:
+        """The first ``count`` episodes, and the others."""
+        steps = int(self.lengths[:count].sum())
+        cuts = {"observations": steps, "actions": steps, "rewards": steps, "lengths": count, "returns": count}
+        return (
+            Episodes(**{name: getattr(self, name)[:cut] for name, cut in cuts.items()}),
+            Episodes(**{name: getattr(self, name)[cut:] for name, cut in cuts.items()}),
+        )
+
 
 def play(act: Act, task: Task, seeds: Sequence[int], workers: int = 1) -> Episodes:
     """Play one episode per seed, each to its end.

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moet.jit import OPTIONS
 from moet.model.table import Table
 
 MAX_BINS = 255
@@ -50,40 +47,20 @@ def bin_table(table: Table, max_bins: int = MAX_BINS) -> Bins:
     exact = np.empty(n_features, dtype=bool)
     for k in range(n_features):
         column = table.X[table.rows, k]
-        distinct, last = _last_value_of_bins(column, table.weight, max_bins)
-        exact[k] = len(distinct) == len(last)
-        values.append(last)
-        _write_codes(column, last, codes, k)
+        order = np.argsort(column)
+        ordered = column[order]
+        ends = np.append(np.flatnonzero(ordered[1:] > ordered[:-1]) + 1, len(ordered))  # of equal values
+        exact[k] = len(ends) <= max_bins
+        if not exact[k]:
+            ends = ends[_quantiles(np.cumsum(table.weight[order])[ends - 1], max_bins)]
+        codes[order, k] = np.repeat(np.arange(len(ends), dtype=np.uint8), np.diff(ends, prepend=0))
+        values.append(ordered[ends - 1])
     offset = np.cumsum([0] + [len(last) for last in values]).astype(np.int32)
     return Bins(codes, offset, np.concatenate(values), exact)
 
 
-def _last_value_of_bins(
-    column: NDArray[np.float64], weight: NDArray[np.float64], max_bins: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct values, and the largest value of each bin."""
-    order = np.argsort(column)
-    ordered = column[order]
-    ends = np.append(np.flatnonzero(ordered[1:] > ordered[:-1]), len(ordered) - 1)
-    distinct = ordered[ends]
-    if len(distinct) <= max_bins:
-        return distinct, distinct
-    mass = np.cumsum(weight[order])[ends]
-    targets = mass[-1] * np.arange(1, max_bins) / max_bins
+def _quantiles(mass: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+    """Where to cut a cumulated mass into up to ``n_bins`` parts of about the same size; the last cut is its end."""
+    targets = mass[-1] * np.arange(1, n_bins) / n_bins
     cuts = np.unique(np.searchsorted(mass, targets))
-    return distinct, distinct[np.append(cuts[cuts < len(distinct) - 1], len(distinct) - 1)]
-
-
-@njit(**OPTIONS)
-def _write_codes(column: Any, last: Any, codes: Any, k: int) -> None:
-    """Write column ``k`` of ``codes``: the first bin whose largest value is not below the row's value."""
-    for i in range(len(column)):
-        low = 0
-        high = len(last) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if column[i] <= last[middle]:
-                high = middle
-            else:
-                low = middle + 1
-        codes[i, k] = low
+    return np.append(cuts[cuts < len(mass) - 1], len(mass) - 1)

@@ -22,15 +22,25 @@ FLAT = 1e-7
 
 
 @njit(**OPTIONS)
-def _penalised(blocks: Any, weight: Any, theta: Any, likelihood: Any, scale: float, l2: float) -> Any:
-    """Mean log-likelihood less the ridge penalty, and its gradient."""
-    value, gradient = mixture_objective(blocks, weight, theta, likelihood)
-    value /= scale
+def _penalised(total: float, slopes: Any, theta: Any, scale: float, l2: float) -> Any:
+    """Mean log-likelihood less the ridge penalty, and its gradient, from the sum over rows and its gradient."""
+    value = total / scale
+    gradient = np.empty(theta.shape)
     for j in range(theta.shape[0]):
         for k in range(theta.shape[1]):
             value -= 0.5 * l2 * theta[j, k] * theta[j, k]
-            gradient[j, k] = gradient[j, k] / scale - l2 * theta[j, k]
+            gradient[j, k] = slopes[j, k] / scale - l2 * theta[j, k]
     return value, gradient
+
+
+@njit(**OPTIONS)
+def _same_singles(a: Any, b: Any) -> bool:
+    """Whether two sets of parameters are the same in float32, in which the objective takes them."""
+    for j in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            if np.float32(a[j, k]) != np.float32(b[j, k]):
+                return False
+    return True
 
 
 @njit(**OPTIONS)
@@ -86,7 +96,8 @@ def climb(blocks: Any, weight: Any, theta: Any, likelihood: Any, scale: float, l
     following = np.empty((n_experts, width))
     _set(point, theta, 0.0, theta)
     n_known = 0
-    value, gradient = _penalised(blocks, weight, point, likelihood, scale, l2)
+    total, slopes = mixture_objective(blocks, weight, point, likelihood)
+    value, gradient = _penalised(total, slopes, point, scale, l2)
     for _ in range(steps):
         if _dot(gradient, gradient) < FLAT * FLAT:
             break
@@ -100,7 +111,10 @@ def climb(blocks: Any, weight: Any, theta: Any, likelihood: Any, scale: float, l
             length /= 2.0
             halvings += 1
             _set(following, point, length, direction)
-            new_value, new_gradient = _penalised(blocks, weight, following, likelihood, scale, l2)
+            new_total, new_slopes = total, slopes
+            if not _same_singles(following, point):
+                new_total, new_slopes = mixture_objective(blocks, weight, following, likelihood)
+            new_value, new_gradient = _penalised(new_total, new_slopes, following, scale, l2)
             climbed = new_value >= value + 1e-3 * length * slope
         if not climbed:
             break
@@ -112,6 +126,6 @@ def climb(blocks: Any, weight: Any, theta: Any, likelihood: Any, scale: float, l
         if curvature > 1e-10 * _dot(bends[m], bends[m]):
             inverse[m] = 1.0 / curvature
             n_known += 1
-        value = new_value
-        gradient = new_gradient
+        total, slopes = new_total, new_slopes
+        value, gradient = new_value, new_gradient
     return point

@@ -41,7 +41,8 @@ class Experts(NamedTuple):
         out = np.empty(self.leaf.shape, dtype=np.float32)
         for j, tree in enumerate(self.trees):
             total = tree.class_weight.sum(axis=1, keepdims=True) + smoothing
-            out[j] = ((tree.class_weight + prior) / total)[self.leaf[j], table.y]
+            shares = ((tree.class_weight + prior) / total).astype(np.float32)
+            np.take(shares, self.leaf[j] * table.n_classes + table.y, out=out[j], mode="clip")  # "raise" would copy
         return out
 
     def rightness(self, table: Table) -> NDArray[np.bool_]:
@@ -133,10 +134,14 @@ def em_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions, 
 def hard_share(bench: Bench, theta: Floats) -> Singles:
     """Rows given (almost) wholly to the expert the gate would choose."""
     share = bench.probabilities(theta)
-    winner = share.argmax(axis=0)
-    share *= 1.0 - HARD_SHARE
-    share[share < NEGLIGIBLE] = 0.0
-    share[winner, np.arange(share.shape[1])] += HARD_SHARE
+    largest = share.max(axis=0)
+    unclaimed = np.ones(len(largest), dtype=bool)
+    for g in share:
+        won = unclaimed & (g == largest)  # of equals, the first
+        unclaimed &= ~won
+        g *= 1.0 - HARD_SHARE
+        g *= g >= NEGLIGIBLE
+        g += np.float32(HARD_SHARE) * won
     return share
 
 
@@ -147,8 +152,7 @@ def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: f
     """
     rows = bench.gate_rows
     right = experts.rightness(rows.table)
-    n_right = right.sum(axis=0)
-    telling = (n_right > 0) & (n_right < len(right))
+    telling = right.any(axis=0) & ~right.all(axis=0)
     if not telling.any():
         return theta
     likelihood = np.where(np.compress(telling, right, axis=1), np.float32(RIGHT), np.float32(WRONG))

@@ -191,6 +191,7 @@ def mixture_objective(blocks: Any, weight: Any, theta: Any, likelihood: Any) -> 
                 total[i] += g[i] * p[i]
         for i in range(n):
             value += w[i] * np.log(total[i])
+        for i in range(n):  # apart from the logarithms, which do not vectorise
             total[i] = _ONE / total[i]
         for j in range(n_experts):
             g = gate[j]

@@ -180,11 +180,11 @@ def _grow(
         root_weight += weight[i]
     empty = EMPTY * root_weight
     n_used = 0
-    for i in range(len(y)):
-        if weight[i] > 2.0 * empty:
-            order[n_used] = i
-            n_used += 1
-            total[y[i]] += weight[i]
+    for i in range(len(y)):  # without a branch: which rows an expert has is as good as random
+        used = weight[i] > 2.0 * empty
+        order[n_used] = i
+        n_used += used
+        total[y[i]] += weight[i] if used else 0.0
     # histograms of few bins, as of one-hot columns, are cheaper than sorting
     sorted_rows = max(RAW_ROWS, min(CODE_ROWS, 3 * offset[n_features] // n_features))
     # rounding must not make a leaf of exactly the allowed weight too light
@@ -291,6 +291,10 @@ def _grow(
             ranges[top + int(not left_is_smaller), 0, k] = low
         top += 2
 
+    if n_nodes == 1:
+        for i in range(len(y)):
+            leaf_of_row[i] = 0
+        return n_nodes
     for i in range(len(y)):
         if not weight[i] > 2.0 * empty:
             node = 0
