@@ -55,3 +55,21 @@ def test_one_class_everywhere_can_be_drawn(tmp_path):
     figure = draw_regions(panels, ["left", "stay", "right"])
     figure.savefig(tmp_path / "regions.png")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["stay"]
+
+
+def test_what_is_painted_is_what_was_answered():
+    """Classes 0 and 2 touch: no border of class 1 may be painted between them."""
+    ask = {"a": lambda states: np.where(states[:, 2] > 0.05, 2, 0)}
+    panels = decision_regions(ask, ANGLE, SPEED, held=[0, 0, 0])
+    (axis,) = draw_regions(panels, ["left", "none", "right"]).axes
+    (image,) = axis.images
+    assert np.array_equal(image.get_array(), panels[0].answers)
+    assert len({image.cmap(image.norm(k)) for k in range(3)}) == 3
+    (hatched, border) = axis.collections
+    assert hatched.get_paths()[0].get_extents().xmin == pytest.approx(0.05, abs=0.4 / RESOLUTION)
+    assert border.get_paths()[0].vertices[:, 0] == pytest.approx(0.05, abs=0.4 / RESOLUTION)
+
+
+def test_names_with_dollar_signs_are_no_formulas(tmp_path):
+    panels = decision_regions({"$a_$": right_of(0)}, Axis(2, r"$\\bad{$", 0, 1), SPEED, held=[0, 0, 0])
+    draw_regions(panels, ["$x^", "y$"], note="$ {").savefig(tmp_path / "regions.png")

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from moet import Mixture, Tree, save
-from moet.errors import ModelError
+from moet.errors import InputError, ModelError
 from moet.explain import rules
 
 CART_POLE = ["cp", "cv", "pa", "pv"]
@@ -43,11 +43,32 @@ def test_two_leaves_are_the_one_line_of_the_paper(scale):
     ]
 
 
+def test_units_are_told_once():
+    lines = rules(published_policy(), units={"cv": "m/s", "pa": "rad", "cp": ""}).splitlines()
+    assert lines[1:3] == ["units: cv [m/s], pa [rad]", ""]
+    assert lines[3].startswith("if 2.185*cp")
+    with pytest.raises(InputError, match="no feature 'speed'; the features are cp, cv, pa, pv"):
+        rules(published_policy(), units={"speed": "m/s"})
+
+
 def test_a_tie_goes_to_the_first_expert():
     mixture = Mixture([[0.0], [2.0]], [1.0, 0.0], leaves(1, 0), ["a", "b"])
     assert rules(mixture).endswith("if 2*x0 > 1 then a else b")
     assert mixture.predict([[0.5]]).tolist() == ["b"]
     assert mixture.predict([[0.5001]]).tolist() == ["a"]
+
+
+@pytest.mark.parametrize("weights", [[-2.0, -1.0, 3.0], [-2.0, 1.0, 0.0]])
+def test_mostly_negative_weights_are_turned_round(weights):
+    mixture = Mixture([[0.0] * 3, weights], [0, 1.0], leaves(0, 1), ["a", "b"])
+    condition, answers = rules(mixture).splitlines()[-1].removeprefix("if ").split(" then ")
+    assert " >= 1" in condition
+    assert condition.startswith("2*x0")
+    for x in [*np.random.default_rng(0).normal(size=(20, 3)), [0.5, 0.0, 0.0]]:  # the last is a tie
+        holds = eval(condition, {f"x{k}": value for k, value in enumerate(x)})
+        assert answers.split(" else ")[not holds] == mixture.act(x)
+    with_trees = Mixture([[0.0] * 3, weights], [0, 1.0], [stump(1), stump(2)], ["a", "b"])
+    assert f"gate: expert 0 if {condition}, else expert 1" in rules(with_trees)
 
 
 def test_a_gate_that_ignores_the_state_always_chooses_the_same_expert():

@@ -19,7 +19,7 @@ def test_the_whole_graph():
     stump = Tree([1, -1, -1], [0.12345678, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [0.25, 0.75]])
     mixture = Mixture([[0, 0], [2.5, -1]], [0, 1], [Tree.leaf([1, 0]), stump], ["go", "stop"], ["speed", "gap"])
     assert export.dot(mixture).splitlines() == [
-        "// hard mixture of expert trees: experts 2, leaves 3, nodes 4, depth 1, gate numbers 6",
+        "// hard mixture of 2 experts: 3 leaves, 4 nodes, depth 1, 6 gate numbers",
         f"// model {digest(mixture)}",
         "digraph moet {",
         "  graph [rankdir=LR, ordering=out, nodesep=0.12];",

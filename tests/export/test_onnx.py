@@ -105,7 +105,7 @@ def test_the_model_is_valid_and_names_its_model(onnx):
     onnx.checker.check_model(model, full_check=True)
     facts = {entry.key: entry.value for entry in model.metadata_props}
     assert facts == {"model": digest(mixture), "feature_names": json.dumps(mixture.feature_names)}
-    assert model.graph.doc_string.startswith("hard mixture of expert trees: experts 8")
+    assert model.graph.doc_string.startswith("hard mixture of 8 experts")
     used = {node.domain for node in model.graph.node}
     assert used == {""}
     assert export.onnx(mixture).SerializeToString() == model.SerializeToString()

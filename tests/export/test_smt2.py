@@ -70,7 +70,7 @@ def test_the_text_can_be_asked_questions(z3):
 def test_it_names_its_model_inputs_and_answers():
     text = export.smt2(published_policy())
     lines = text.splitlines()
-    assert lines[0].startswith("; hard mixture of expert trees: experts 2")
+    assert lines[0].startswith("; hard mixture of 2 experts")
     assert lines[1] == f"; model {digest(published_policy())}"
     assert {"; x2: pole_angle", "; answer 1.0: right", "(set-logic QF_LRA)"} <= set(lines)
     assert lines[-1].startswith("(define-fun answer ((x0 Real) (x1 Real) (x2 Real) (x3 Real)) Real (ite ")

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from moet.cli.inputs import At, read_input
 from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
@@ -22,12 +23,11 @@ from moet.cli.verdicts import (
     verdict_document,
     verdict_report,
 )
-from moet.errors import InputError
 
 
 def closest(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    at: Annotated[str, typer.Option(help="The input to start from: its numbers, separated by commas.")],
+    at: At,
     norm: Annotated[
         Literal["linf", "l1"], typer.Option(help="How to measure: the largest change (linf), or their sum (l1).")
     ] = "linf",
@@ -45,12 +45,11 @@ def closest(
     if certificate is not None:
         check_writable(certificate)
     from moet import load
-    from moet.verify.arguments import state
     from moet.verify.inputs.nearest import closest as find_closest
     from moet.verify.result import Unknown
 
     mixture = load(model)
-    x = state(_numbers(at), mixture)
+    x = read_input(at, mixture)
     wanted = None if answer is None else label_of(answer, mixture)
     found = find_closest(mixture, x, norm, domain(where), wanted, timeout=timeout, seed=seed)
     if isinstance(found, Unknown):
@@ -92,10 +91,3 @@ def closest(
 
 def _change(before: float, after: float) -> str:
     return f"{before:.6g}" if before == after else f"{before:.6g} -> {after:.17g} ({after - before:+.6g})"
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"--at must be numbers separated by commas, got {text!r}") from None

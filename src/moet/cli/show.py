@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from moet.cli.inputs import known_task, units_of
 from moet.cli.output import AsJson, print_json
 
 
@@ -20,7 +21,8 @@ def show(
     from moet.explain import rules
 
     mixture = load(model)
-    text = rules(mixture, digits=digits)
+    units = units_of(mixture, known_task(mixture))
+    text = rules(mixture, digits=digits, units=units)
     if as_json:
         print_json(
             {
@@ -28,6 +30,7 @@ def show(
                 "prediction": mixture.prediction,
                 "classes": mixture.classes.tolist(),
                 "feature_names": list(mixture.feature_names),
+                "units": units,
                 "size": mixture.size._asdict(),
                 "rules": text,
             }

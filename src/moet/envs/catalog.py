@@ -46,7 +46,7 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
         If there is no such environment, it is not installed, or trees cannot play it.
     """
     if isinstance(env, str):
-        task = _known(env)
+        task = known(env)
         if task is None:
             return task_of(env, partial(make_env, env, suggest=tasks()), features)
     elif isinstance(env, Task):
@@ -61,8 +61,11 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
     return task if features is None else with_features(task, features)
 
 
-def _known(name: str) -> Task | None:
-    """The task of that name, or of that Gymnasium id with the time limit that is registered for it."""
+def known(name: str) -> Task | None:
+    """The task that the catalogue has under that name, or Gymnasium id with the time limit registered for it.
+
+    Other ids are not looked up, so nothing is imported that a stranger's model file names.
+    """
     if name in _BY_NAME:
         return _BY_NAME[name](name)
     if match := re.fullmatch(r"gridworld-(\d{1,4})", name):

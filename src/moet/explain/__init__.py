@@ -1,5 +1,33 @@
-"""What a mixture does, told to a person."""
+"""What a mixture does, told to a person: as text, as reasons for one answer, and in pictures.
 
+A picture is made in two steps: a function computes what is to be seen, another one draws it.
+"""
+
+from moet.explain.experts import draw_ownership, ownership
+from moet.explain.explorer import explorer
+from moet.explain.gate import draw_gate, gate_table
+from moet.explain.regions import Axis, decision_regions, draw_regions
 from moet.explain.rules import rules
+from moet.explain.style import save_figure
+from moet.explain.trajectory import draw_trajectory, trajectory
+from moet.explain.trees import draw_trees, drawn_trees
+from moet.explain.why import Why, why
 
-__all__ = ["rules"]
+__all__ = [
+    "Axis",
+    "Why",
+    "decision_regions",
+    "draw_gate",
+    "draw_ownership",
+    "draw_regions",
+    "draw_trajectory",
+    "draw_trees",
+    "drawn_trees",
+    "explorer",
+    "gate_table",
+    "ownership",
+    "rules",
+    "save_figure",
+    "trajectory",
+    "why",
+]

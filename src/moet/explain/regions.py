@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from moet.explain.style import Look, class_looks, literal, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,9 +19,8 @@ Answer = Callable[[NDArray[np.float64]], NDArray[np.int64]]
 
 RESOLUTION = 400
 
-# light to dark, so that the order survives printing in grey; distinct also without colour vision (Okabe and Ito)
-_COLOURS = ("#f5e9b8", "#56b4e9", "#d55e00", "#009e73", "#cc79a7", "#0072b2", "#999999", "#000000")
-_HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "oo")
+_INK = (0.0, 0.0, 0.0, 0.45)
+"""Of hatches: dark enough to be seen, light enough to see what is under it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Axis:
     label: str
     low: float
     high: float
+
+    @property
+    def ticks(self) -> NDArray[np.float64]:
+        """Values at which models are asked."""
+        return np.linspace(self.low, self.high, RESOLUTION)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Regions:
     answers: NDArray[np.int64]
 
 
-def decision_regions(policies: Mapping[str, Answer], x: Axis, y: Axis, held: Sequence[float]) -> list[Regions]:
+def decision_regions(policies: Mapping[str, Answer], x: Axis, y: Axis, held: ArrayLike) -> list[Regions]:
     """Ask each policy over a grid of two features.
 
     Parameters
@@ -71,14 +77,20 @@ def decision_regions(policies: Mapping[str, Answer], x: Axis, y: Axis, held: Seq
         From title to policy.
     x, y : Axis
         The features that vary.
-    held : sequence of float
+    held : array of float, shape (n_features,)
         A state; the other features keep its values.
     """
-    across, up = np.meshgrid(np.linspace(x.low, x.high, RESOLUTION), np.linspace(y.low, y.high, RESOLUTION))
+    states = grid(x, y, held)
+    shape = RESOLUTION, RESOLUTION
+    return [Regions(title, x, y, np.asarray(ask(states)).reshape(shape)) for title, ask in policies.items()]
+
+
+def grid(x: Axis, y: Axis, held: ArrayLike) -> NDArray[np.float64]:
+    """States over two features, row by row from the lowest ``y`` up."""
     states = np.tile(np.asarray(held, dtype=np.float64), (RESOLUTION * RESOLUTION, 1))
-    states[:, x.feature] = across.ravel()
-    states[:, y.feature] = up.ravel()
-    return [Regions(title, x, y, np.asarray(ask(states)).reshape(across.shape)) for title, ask in policies.items()]
+    states[:, x.feature] = np.tile(x.ticks, RESOLUTION)
+    states[:, y.feature] = np.repeat(y.ticks, RESOLUTION)
+    return states
 
 
 def draw_regions(panels: Sequence[Regions], class_names: Sequence[str], note: str = "") -> Figure:
@@ -98,23 +110,59 @@ def draw_regions(panels: Sequence[Regions], class_names: Sequence[str], note: st
     matplotlib.figure.Figure
         To be saved with ``figure.savefig("regions.png")``, or ``.svg``.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    figure = Figure(figsize=(4.2 * len(panels), 4.4), dpi=150, layout="constrained")
+    figure = new_figure(max(3.4 * len(panels), 4.2), 3.9)
     axes: Any = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    levels = np.arange(len(class_names) + 1) - 0.5
-    colours, hatches = ([style[k % len(style)] for k in range(len(class_names))] for style in (_COLOURS, _HATCHES))
+    style = class_looks(len(class_names))
     for axis, panel in zip(axes, panels, strict=True):
-        across = np.linspace(panel.x.low, panel.x.high, RESOLUTION)
-        up = np.linspace(panel.y.low, panel.y.high, RESOLUTION)
-        axis.contourf(across, up, panel.answers, levels=levels, colors=colours, hatches=hatches)
-        axis.set_title(panel.title)
-        axis.set_xlabel(panel.x.label)
+        paint(axis, panel, style)
     axes[0].set_ylabel(panels[0].y.label)
     shown = sorted({int(answer) for panel in panels for answer in np.unique(panel.answers)})
-    patches = [Patch(facecolor=colours[k], hatch=hatches[k], edgecolor="black", label=class_names[k]) for k in shown]
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
+    add_legend(figure, [style[k] for k in shown], [class_names[k] for k in shown])
     if note:
         figure.suptitle(note, fontsize="small")
-    return figure
+    return literal(figure)
+
+
+def paint(axis: Any, panel: Regions, style: Sequence[Look]) -> None:
+    """Fill ``axis`` with the regions of one panel: colour, hatch and outline of each number."""
+    from matplotlib.colors import ListedColormap
+
+    x, y = panel.x, panel.y
+    halves = [(side.high - side.low) / (RESOLUTION - 1) / 2 for side in (x, y)]
+    axis.imshow(
+        panel.answers,
+        origin="lower",
+        extent=(x.low - halves[0], x.high + halves[0], y.low - halves[1], y.high + halves[1]),
+        aspect="auto",
+        interpolation="nearest",
+        cmap=ListedColormap([look.colour for look in style]),
+        vmin=-0.5,
+        vmax=len(style) - 0.5,
+    )
+    for k in np.unique(panel.answers):
+        if style[k].hatch:
+            inside = (panel.answers == k).astype(np.float64)
+            filled = axis.contourf(x.ticks, y.ticks, inside, levels=[0.5, 1.5], colors="none", hatches=[style[k].hatch])
+            filled.set_edgecolor(_INK)
+            filled.set_linewidth(0)
+    outline(axis, panel, linewidths=0.7)
+    axis.set(xlim=(x.low, x.high), ylim=(y.low, y.high), title=panel.title, xlabel=x.label)
+
+
+def outline(axis: Any, panel: Regions, **style: Any) -> None:
+    """Draw the borders between the regions of one panel."""
+    # One number at a time: contours of all of them at once would run through 1 on the way from 0 to 2.
+    for k in np.unique(panel.answers)[1:]:
+        inside = (panel.answers == k).astype(np.float64)
+        axis.contour(panel.x.ticks, panel.y.ticks, inside, levels=[0.5], colors="black", **style)
+
+
+def add_legend(figure: Figure, style: Sequence[Look], names: Sequence[str]) -> None:
+    """Name looks below all panels."""
+    from matplotlib.patches import Patch
+
+    patches = [
+        Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=_INK, label=name)
+        for look, name in zip(style, names, strict=True)
+    ]
+    figure.legend(handles=patches, loc="outside lower center", ncols=min(len(patches), 6), frameon=False)

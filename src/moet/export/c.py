@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from moet.errors import ExportError
 from moet.export.float32 import gate_band, with_float32_gate, with_float32_thresholds
-from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, summary, walk
+from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, walk
 from moet.model.file import digest
 from moet.model.mixture import Mixture
+from moet.model.text import summary
 from moet.model.tree import LEAF, Tree
 
 Style = Literal["tables", "ifs"]

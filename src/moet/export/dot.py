@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.export.parts import summary
 from moet.model.file import as_mixture, digest
 from moet.model.mixture import Mixture
+from moet.model.text import printable, summary
 from moet.model.tree import LEAF, Tree
 
 TERMS_PER_LINE = 2
@@ -58,7 +58,7 @@ def _graph(mixture: Mixture, digits: int) -> Iterator[str]:
 
 def _score(mixture: Mixture, expert: int, digits: int) -> Iterator[str]:
     terms = [
-        f"{'-' if w < 0 else '+'} {abs(w):.{digits}g}*{_printable(name)}"
+        f"{'-' if w < 0 else '+'} {abs(w):.{digits}g}*{printable(name)}"
         for w, name in zip(mixture.gate_weights[expert].tolist(), mixture.feature_names, strict=True)
         if w != 0
     ]
@@ -68,7 +68,7 @@ def _score(mixture: Mixture, expert: int, digits: int) -> Iterator[str]:
 
 
 def _tree(mixture: Mixture, tree: Tree, prefix: str, digits: int) -> Iterator[str]:
-    labels = [_printable(str(label)) for label in mixture.classes.tolist()]
+    labels = [printable(str(label)) for label in mixture.classes.tolist()]
     for node in range(tree.n_nodes):
         k = tree.feature[node]
         if k == LEAF:
@@ -76,7 +76,7 @@ def _tree(mixture: Mixture, tree: Tree, prefix: str, digits: int) -> Iterator[st
             colour = f"/pastel19/{1 + int(tree.value[node].argmax()) % N_COLOURS}"
             yield f'{prefix}{node} [label={_quoted(*leaf)}, style="rounded,filled", fillcolor="{colour}"];'
         else:
-            test = f"{_printable(mixture.feature_names[k])} <= {tree.threshold[node]:.{digits}g}"
+            test = f"{printable(mixture.feature_names[k])} <= {tree.threshold[node]:.{digits}g}"
             yield f"{prefix}{node} [label={_quoted(test)}];"
             yield f'{prefix}{node} -> {prefix}{tree.left[node]} [label="yes"];'
             yield f'{prefix}{node} -> {prefix}{tree.right[node]} [label="no"];'
@@ -92,7 +92,3 @@ def _leaf(probabilities: NDArray[np.float64], labels: list[str], hard: bool) -> 
 def _quoted(*lines: str) -> str:
     r"""A quoted string of DOT, one ``\n`` between the lines and nothing else that Graphviz would interpret."""
     return '"' + r"\n".join(line.replace("\\", r"\\").replace('"', r"\"") for line in lines) + '"'
-
-
-def _printable(text: str) -> str:
-    return text if text.isprintable() else ascii(text)

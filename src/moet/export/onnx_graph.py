@@ -16,10 +16,10 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 import moet
 from moet.errors import ExportError
-from moet.export.parts import summary
 from moet.model.file import digest
 from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
+from moet.model.text import summary
 
 OPSET = 17
 IR_VERSION = 8

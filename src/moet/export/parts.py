@@ -34,15 +34,6 @@ def check_nesting(mixture: Mixture, otherwise: str) -> None:
         raise ExportError(f"a tree of depth {depth} is too deep for nested ifs (at most {MAX_NESTING}); {otherwise}")
 
 
-def summary(mixture: Mixture) -> str:
-    """Kind and size of a mixture in one line."""
-    size = mixture.size
-    return (
-        f"{mixture.prediction} mixture of expert trees: experts {size.experts}, leaves {size.leaves}, "
-        f"nodes {size.nodes}, depth {size.depth}, gate numbers {size.gate_numbers}"
-    )
-
-
 def logit(bias: float, weights: NDArray[np.float64], literal: Callable[[float], str]) -> list[str]:
     """Terms of a gate's logit, to be added from left to right, such as ``["0.5", "+ 2.0 * x[0]", "- 1.0 * x[3]"]``.
 

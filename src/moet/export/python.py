@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, summary, walk
+from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, walk
 from moet.model.file import digest
 from moet.model.mixture import Mixture
+from moet.model.text import summary
 from moet.model.tree import Tree
 
 INDENT = "    "

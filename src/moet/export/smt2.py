@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from moet.export.parts import hard_mixture, summary
+from moet.export.parts import hard_mixture
 from moet.model.file import digest
+from moet.model.text import summary
 
 
 def smt2(model: object) -> str:

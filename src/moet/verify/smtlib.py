@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from moet.errors import InputError
 from moet.model.mixture import Mixture
+from moet.model.text import printable
 from moet.model.tree import LEAF, Tree
 from moet.verify.arguments import common_groups, comparable, domain_bounds, known_labels, parts_of_one_sign, state
 from moet.verify.box import Box
@@ -157,7 +158,7 @@ def definition(mixture: Mixture) -> str:
     def function(name: str, body: str) -> str:
         return f"(define-fun {name} ({' '.join(f'({x} Real)' for x in names)}) Real {body})"
 
-    lines = [f"; {name}: {_comment(meaning)}" for name, meaning in zip(names, mixture.feature_names, strict=True)]
+    lines = [f"; {name}: {printable(meaning)}" for name, meaning in zip(names, mixture.feature_names, strict=True)]
     numbers = [_number(Fraction(c)) for c in range(len(mixture.classes))]
     lines += [f"; answer {n}: {_shown([label])}" for n, label in zip(numbers, mixture.classes.tolist(), strict=True)]
     lines += ["(set-logic QF_LRA)"]
@@ -219,7 +220,7 @@ def _input_names(mixture: Mixture) -> list[str]:
 
 def _declarations(mixture: Mixture, names: Sequence[str]) -> list[str]:
     return [
-        f"(declare-const {name} Real) ; {_comment(meaning)}"
+        f"(declare-const {name} Real) ; {printable(meaning)}"
         for name, meaning in zip(names, mixture.feature_names, strict=True)
     ]
 
@@ -248,7 +249,7 @@ def _runs(
     actions = system.actions_of(mixture)
     states = [[f"x{k}" if t == 0 else f"x{k}_{t}" for k in range(system.n_states)] for t in range(steps + 1)]
     lines = [
-        f"(declare-const {name} Real) ; {_comment(meaning)} after {t} steps"
+        f"(declare-const {name} Real) ; {printable(meaning)} after {t} steps"
         for t, names in enumerate(states)
         for name, meaning in zip(names, system.states, strict=True)
     ]
@@ -287,7 +288,7 @@ def _disturbed(system: AffineSystem, t: int, lines: list[str], conditions: list[
             terms.append(_number(low))
             continue
         name = f"d{k}_{t}"
-        lines.append(f"(declare-const {name} Real) ; disturbance of {_comment(system.states[k])} in step {t + 1}")
+        lines.append(f"(declare-const {name} Real) ; disturbance of {printable(system.states[k])} in step {t + 1}")
         conditions += [f"(>= {name} {_number(low)})", f"(<= {name} {_number(high)})"]
         terms.append(name)
     return terms
@@ -383,9 +384,4 @@ def _any(conditions: Sequence[str]) -> str:
 
 
 def _shown(labels: Iterable[Any]) -> str:
-    return _comment(" or ".join(str(label) for label in labels))
-
-
-def _comment(text: str) -> str:
-    """Text that fits behind a semicolon, on one line and without characters that end a text for a solver."""
-    return text if text.isprintable() else ascii(text)
+    return printable(" or ".join(str(label) for label in labels))

@@ -1,0 +1,212 @@
+"""The pictures that ``moet plot`` draws: what the command line says, turned into what is drawn."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.cli.inputs import known_task, read_input, units_of
+from moet.cli.verdicts import domain
+from moet.distill.policy import Policy
+from moet.envs.catalog import resolve
+from moet.envs.rollout import play
+from moet.envs.seeds import Purpose, episode_seeds
+from moet.errors import InputError
+from moet.explain.experts import draw_ownership, ownership
+from moet.explain.gate import draw_gate, gate_table
+from moet.explain.regions import Answer, Axis, decision_regions, draw_regions
+from moet.explain.text import feature_index, number, with_units
+from moet.explain.trajectory import draw_trajectory, trajectory
+from moet.explain.trees import DEPTH, draw_trees, drawn_trees
+from moet.model.text import printable
+from moet.teachers import load as load_teacher
+from moet.verify.arguments import comparable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from moet.envs.task import Task
+    from moet.model.mixture import Mixture
+    from moet.teachers.teacher import Teacher
+
+EPISODES = 10
+"""Episodes that a policy plays to show which values its features take."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model with what is known about its inputs."""
+
+    path: Path
+    mixture: Mixture
+    env: str | None
+    data: Path | None
+    seed: int
+
+    @cached_property
+    def task(self) -> Task | None:
+        """What it plays: the task named, or else the one it was made for."""
+        return known_task(self.mixture) if self.env is None else resolve(self.env)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units by feature name."""
+        return units_of(self.mixture, self.task)
+
+    @property
+    def title(self) -> str:
+        """Kind and size."""
+        size = self.mixture.size
+        if size.experts == 1:
+            return f"tree, {size.leaves} leaves"
+        name = "MoËT_h" if self.mixture.prediction == "hard" else "MoËT"
+        return f"{name}, {size.experts} experts, depth {size.depth}"
+
+    @cached_property
+    def rows(self) -> NDArray[np.float64]:
+        """Inputs such as the model meets: of the table, or of its own play."""
+        if self.data is not None:
+            from moet.cli.data import encode_like, read_table, text_columns
+
+            names = self.mixture.feature_names
+            return encode_like(read_table(self.data, text_columns(names)), names)
+        return self.play(EPISODES)[0]
+
+    def play(self, episodes: int) -> tuple[NDArray[np.float64], float]:
+        """What the model sees in its own play, and its mean reward."""
+        if self.task is None:
+            raise InputError(
+                f"{self.path} does not say for which known task it was made: "
+                "name one with --env, or say which values to draw with --data or with --where and --at"
+            )
+        seeds = episode_seeds(self.seed, Purpose.REPORT, episodes)
+        played = play(Policy.of(self.mixture, self.task).act, self.task, seeds)
+        return self.task.view(played.observations), float(played.returns.mean())
+
+
+def regions(
+    subjects: Sequence[Subject], features: list[str] | None, at: str | None, where: str | None, teacher: bool
+) -> Figure:
+    """Answers over two features, of several models and perhaps of the teacher."""
+    first = subjects[0]
+    x, y, held = _map(first, features, at, where)
+    mixtures = [subject.mixture for subject in subjects]
+    asked: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {}
+    labels: list[Any] = []
+    if teacher:
+        task, agent = _with_teacher(first)
+        mixtures = [Policy.of(mixture, task).mixture for mixture in mixtures]  # whose labels are names of actions
+        actions = np.array(task.action_names) if task.has_named_actions else np.arange(len(task.action_names))
+        asked["teacher"] = lambda rows: actions[agent.act(rows)]
+        labels = actions.tolist()
+    for other in mixtures[1:]:
+        comparable(mixtures[0], other)
+    asked |= {title: mixture.predict for title, mixture in zip(_titles(subjects), mixtures, strict=True)}
+    labels = list(dict.fromkeys([*labels, *(label for mixture in mixtures for label in mixture.classes.tolist())]))
+    panels = decision_regions({title: _numbered(ask, labels) for title, ask in asked.items()}, x, y, held)
+    return draw_regions(panels, [printable(str(label)) for label in labels], _held_note(first, x, y, held))
+
+
+def experts(subject: Subject, features: list[str] | None, at: str | None, where: str | None) -> Figure:
+    """Who answers where over two features."""
+    x, y, held = _map(subject, features, at, where)
+    note = "\n".join(filter(None, [subject.title, _held_note(subject, x, y, held)]))
+    return draw_ownership(ownership(subject.mixture, x, y, held), note)
+
+
+def trees(subject: Subject, experts: list[int] | None, at: str | None, depth: int | None) -> Figure:
+    """The trees of the experts, of all of them by default."""
+    mixture = subject.mixture
+    x = None if at is None else read_input(at, mixture)
+    depth = DEPTH if depth is None else depth
+    drawn = drawn_trees(mixture, experts=experts or None, max_depth=depth, at=x, units=subject.units)
+    return draw_trees(drawn, len(mixture.classes), subject.title)
+
+
+def gate(subject: Subject) -> Figure:
+    """The weights of the gate, scaled if a table or a task to play was named."""
+    wanted = subject.env is not None or subject.data is not None
+    return draw_gate(gate_table(subject.mixture, subject.rows if wanted else None, units=subject.units), subject.title)
+
+
+def rollout(subject: Subject, features: list[str] | None) -> Figure:
+    """One episode over time."""
+    states, reward = subject.play(1)
+    run = trajectory(subject.mixture, states, features=features, units=subject.units)
+    return draw_trajectory(run, f"{subject.title}: {len(states)} steps, reward {reward:.6g}")
+
+
+def _map(
+    subject: Subject, features: list[str] | None, at: str | None, where: str | None
+) -> tuple[Axis, Axis, NDArray[np.float64]]:
+    """The two features of a map with their ranges, and the values that the others are held at."""
+    names = subject.mixture.feature_names
+    chosen = list(names) if features is None and len(names) == 2 else features
+    if chosen is None or len(chosen) != 2 or chosen[0] == chosen[1]:
+        raise InputError(f"name two features for the map with --features a,b; the model has {', '.join(names)}")
+    columns = [feature_index(name, names) for name in chosen]
+    x, y = (_axis(subject, k, *side) for k, side in zip(columns, _ranges(names, columns, where), strict=True))
+    if at is None:
+        return x, y, np.zeros(2) if len(names) == 2 else np.median(subject.rows, axis=0)
+    return x, y, read_input(at, subject.mixture, np.median(subject.rows, axis=0) if "=" in at else None)
+
+
+def _ranges(names: tuple[str, ...], columns: list[int], where: str | None) -> list[tuple[float, float]]:
+    box = domain(where)
+    if box is None:
+        return [(-np.inf, np.inf)] * 2
+    low, high = box.bounds(names)
+    others = [k for k in range(len(names)) if k not in columns and np.isfinite([low[k], high[k]]).any()]
+    if others:
+        raise InputError(
+            f"--where gives the ranges of the map, and {names[others[0]]} is none of its features; use --at"
+        )
+    return [(float(low[k]), float(high[k])) for k in columns]
+
+
+def _axis(subject: Subject, feature: int, low: float, high: float) -> Axis:
+    """An axis from ``low`` to ``high``; open sides are where nearly all values of the feature lie."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        least, most = np.quantile(subject.rows[:, feature], [0.005, 0.995])
+        margin = 0.05 * (most - least) or 0.5
+        low = low if np.isfinite(low) else float(least - margin)
+        high = high if np.isfinite(high) else float(most + margin)
+    if not low < high:
+        name = subject.mixture.feature_names[feature]
+        raise InputError(f"the range of {name} is empty: {low:g} to {high:g}; give both sides with --where")
+    return Axis(feature, with_units(subject.mixture.feature_names, subject.units)[feature], low, high)
+
+
+def _held_note(subject: Subject, x: Axis, y: Axis, held: NDArray[np.float64]) -> str:
+    labels = with_units(subject.mixture.feature_names, subject.units)
+    shown = [f"{labels[k]} = {number(held[k], 3)}" for k in range(len(held)) if k not in (x.feature, y.feature)]
+    return textwrap.fill(", ".join(shown), 100, break_long_words=False)
+
+
+def _titles(subjects: Sequence[Subject]) -> list[str]:
+    """Titles that differ: with the files' names where sizes do not tell models apart."""
+    counts = Counter(subject.title for subject in subjects)
+    return [subject.title if counts[subject.title] == 1 else f"{subject.title}\n{subject.path}" for subject in subjects]
+
+
+def _with_teacher(subject: Subject) -> tuple[Task, Teacher]:
+    """The task that a model plays, and its bundled teacher, if both see the same."""
+    task = subject.task
+    if task is None:
+        raise InputError(f"{subject.path} does not say for which known task it was made; name one with --env")
+    if task.features is not None:
+        raise InputError(f"the teacher of {task.name} sees something else than the features of the model")
+    return task, load_teacher(task.name)
+
+
+def _numbered(ask: Callable[[NDArray[np.float64]], NDArray[Any]], labels: list[Any]) -> Answer:
+    number = {label: k for k, label in enumerate(labels)}
+    return lambda rows: np.array([number[label] for label in ask(rows).tolist()])

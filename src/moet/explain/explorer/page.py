@@ -1,0 +1,198 @@
+"""The page put together: what it shows, as JSON, and the scripts that show it, in one file that loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.explain.explorer.ranges import Range, choice_columns, slider_ranges, telling_features
+from moet.explain.text import feature_index
+from moet.model.file import as_mixture, digest
+from moet.model.mixture import Mixture
+from moet.model.text import summary
+from moet.model.tree import Tree
+from moet.page import assembled
+
+MAX_ROWS = 1000
+"""Rows of data that are drawn; more would hide the map."""
+
+_SCRIPTS = (
+    "dom.js",
+    "numbers.js",
+    "model.js",
+    "colours.js",
+    "flips.js",
+    "flip-panel.js",
+    "marks.js",
+    "map.js",
+    "maps.js",
+    "choice.js",
+    "slider.js",
+    "controls.js",
+    "answer.js",
+    "gate.js",
+    "words.js",
+    "tree.js",
+    "app.js",
+)
+
+
+def explorer(
+    model: object,
+    *,
+    compare: object | None = None,
+    data: ArrayLike | None = None,
+    units: Mapping[str, str] | None = None,
+    names: Sequence[str] = ("model", "other model"),
+    source: str = "the data",
+) -> str:
+    """Write a page that runs a mixture in the browser: one HTML document that needs no server and no network.
+
+    Parameters
+    ----------
+    model : Mixture, fitted classifier, policy, or path of a model file
+        What to explore. The hard answers in the browser have the same bits as those of
+        :meth:`moet.Mixture.predict_hard`; the votes of a soft model may differ in the last digits of ``exp``.
+    compare : same kinds, optional
+        A second model with the same features and classes, to be shown beside the first.
+    data : array of float, shape (n_rows, n_features), optional
+        Inputs to draw on the map and to take the ranges of the sliders from. At most ``MAX_ROWS`` of them are put into
+        the page, drawn at random (always the same ones).
+    units : mapping, optional
+        From names of features to their units; a pure number has none, or an empty one.
+    names : sequence of str
+        How to call the model, and the second one.
+    source : str
+        How to call the data.
+
+    Returns
+    -------
+    str
+        The document, to be written as UTF-8.
+
+    Raises
+    ------
+    InputError
+        If the second model has other features or classes, or the data do not fit the model.
+    """
+    mixtures = [as_mixture(model)]
+    if compare is not None:
+        mixtures.append(as_mixture(compare))
+        _check_comparable(*mixtures)
+    names = names[: len(mixtures)]
+    units = {} if units is None else units
+    for name in units:
+        feature_index(name, mixtures[0].feature_names)
+    content = _content(mixtures, names, units, None if data is None else _rows(mixtures[0], data), source)
+    here = files(__package__)
+    return assembled(here, [here.joinpath(name) for name in _SCRIPTS], content)
+
+
+def _content(
+    mixtures: list[Mixture],
+    names: Sequence[str],
+    units: Mapping[str, str],
+    rows: NDArray[np.float64] | None,
+    source: str,
+) -> dict[str, Any]:
+    """Everything the scripts are told."""
+    first = mixtures[0]
+    ranges = slider_ranges(mixtures, rows)
+    choices = choice_columns(first.feature_names, ranges)
+    generator = np.random.default_rng(0)
+    if rows is None:
+        start = _middle(ranges, choices)
+        sample = generator.uniform([r.low for r in ranges], [r.high for r in ranges], (64, len(ranges)))
+    else:
+        start = _typical(rows)
+        sample = rows if len(rows) <= MAX_ROWS else rows[np.sort(generator.choice(len(rows), MAX_ROWS, replace=False))]
+    features = [
+        {"name": name, "unit": units.get(name, ""), "choice": choice} | r._asdict()
+        for name, choice, r in zip(first.feature_names, choices, ranges, strict=True)
+    ]
+    telling = telling_features(first, ranges, sample[:64])
+    return {
+        "features": features,
+        "classes": [str(label) for label in first.classes.tolist()],
+        "models": [_model(mixture, name) for mixture, name in zip(mixtures, names, strict=True)],
+        "start": start.tolist(),
+        "axes": [*sorted(telling, key=lambda k: choices[k] is not None), 0][:2],  # numbers first
+        "ranges": _about_ranges(rows, source),
+        "rows": None if rows is None else {"values": sample.tolist(), "note": _about_rows(rows, sample, source)},
+    }
+
+
+def _model(mixture: Mixture, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "digest": digest(mixture),
+        "summary": summary(mixture),
+        "prediction": mixture.prediction,
+        "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
+        "trees": [{part: getattr(tree, part).tolist() for part in Tree.__dataclass_fields__} for tree in mixture.trees],
+    }
+
+
+def _rows(mixture: Mixture, data: ArrayLike) -> NDArray[np.float64]:
+    mixture.expert(data)  # says what is wrong with them
+    rows = np.asarray(data, dtype=np.float64)
+    if len(rows) == 0:
+        raise InputError("the data have no rows")
+    return rows
+
+
+def _middle(ranges: Sequence[Range], choices: Sequence[tuple[str, str] | None]) -> NDArray[np.float64]:
+    """The middle of all ranges, and the first value of every text column."""
+    columns = [None if choice is None else choice[0] for choice in choices]
+    middle = [r.low / 2 + r.high / 2 for r in ranges]
+    return np.array(
+        [
+            m if column is None else float(columns.index(column) == k)
+            for k, (m, column) in enumerate(zip(middle, columns, strict=True))
+        ]
+    )
+
+
+def _typical(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The row nearest to the medians of all, each feature measured by its spread."""
+    spread = rows.std(axis=0)
+    distance = np.abs(rows - np.median(rows, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return rows[distance.sum(axis=1).argmin()]
+
+
+def _about_ranges(rows: NDArray[np.float64] | None, source: str) -> str:
+    if rows is None:
+        return "Sliders span the model's thresholds, or what moves its gate. Any number can be typed."
+    return f"Sliders span the values in {source} and the model's thresholds. Any number can be typed."
+
+
+def _about_rows(rows: NDArray[np.float64], sample: NDArray[np.float64], source: str) -> str:
+    which = f"{len(rows):,}" if len(rows) == len(sample) else f"{len(sample):,} of {len(rows):,} rows, drawn at random,"
+    return (
+        f"Dots: {which} from {source}, in the colour of the answer to the whole row; the map around a dot may "
+        "differ, for its other features are not those of the sliders."
+    )
+
+
+def _check_comparable(first: Mixture, second: Mixture) -> None:
+    if first.feature_names != second.feature_names:
+        raise InputError(
+            f"only models with the same features in the same order can be compared; the first has "
+            f"{_listed(first.feature_names)}, the second {_listed(second.feature_names)}"
+        )
+    ours, theirs = first.classes.tolist(), second.classes.tolist()
+    if ours != theirs:
+        raise InputError(
+            f"only models with the same classes in the same order can be compared; the first has {_listed(ours)}, "
+            f"the second {_listed(theirs)}"
+        )
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return shorten(", ".join(map(repr, names)), 300, placeholder=" ...")

@@ -1,0 +1,93 @@
+"""What each slider spans, and which two features are worth a map."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.mixture import Mixture
+
+_LIMIT = 1e300
+"""Ranges end here, so that their lengths are finite."""
+
+
+class Range(NamedTuple):
+    """Values that a slider goes through.
+
+    Attributes
+    ----------
+    low, high : float
+        Its ends.
+    whole : bool
+        Whether it goes through whole numbers only.
+    """
+
+    low: float
+    high: float
+    whole: bool
+
+
+def slider_ranges(mixtures: Sequence[Mixture], rows: NDArray[np.float64] | None) -> list[Range]:
+    """Range of every feature.
+
+    With rows: the values in them, widened to thresholds of the models beyond. Without: the thresholds and a quarter of
+    their span on either side. A feature that only the gates look at spans as much as moves their scores by 4 more than
+    their biases differ, around zero.
+    """
+    return [_range(mixtures, k, None if rows is None else rows[:, k]) for k in range(mixtures[0].n_features)]
+
+
+def choice_columns(names: Sequence[str], ranges: Sequence[Range]) -> list[tuple[str, str] | None]:
+    """Column and value of the features that a table's text became, None for numbers.
+
+    These are the features of 0 and 1 named ``column=value`` that share their column with another one.
+    """
+    split = [
+        (column, value) if equals and (r.low, r.high, r.whole) == (0, 1, True) else None
+        for (column, equals, value), r in zip((name.partition("=") for name in names), ranges, strict=True)
+    ]
+    shared = Counter(choice[0] for choice in split if choice)
+    return [choice if choice and shared[choice[0]] > 1 else None for choice in split]
+
+
+def telling_features(mixture: Mixture, ranges: Sequence[Range], rows: NDArray[np.float64]) -> list[int]:
+    """Features in the order of how often moving one of them alone changes the answer to one of ``rows``."""
+    answers = mixture.predict(rows)
+    changes = []
+    for k, (low, high, _) in enumerate(ranges):
+        values = np.linspace(low, high, 25)
+        moved = np.repeat(rows, len(values), axis=0)
+        moved[:, k] = np.tile(values, len(rows))
+        changes.append(np.mean(mixture.predict(moved) != np.repeat(answers, len(values))))
+    return sorted(range(len(ranges)), key=lambda k: -changes[k])
+
+
+def _range(mixtures: Sequence[Mixture], feature: int, values: NDArray[np.float64] | None) -> Range:
+    thresholds = np.unique(np.concatenate([t.threshold[t.feature == feature] for m in mixtures for t in m.trees]))
+    if values is not None:
+        low, high = np.min([*values, *thresholds]), np.max([*values, *thresholds])
+        whole = bool(np.all(values == np.round(values)))
+    elif "=" in mixtures[0].feature_names[feature] and np.all((thresholds >= 0) & (thresholds < 1)):
+        low, high, whole = 0.0, 1.0, True  # "column=value" is how a table's text becomes numbers
+    elif len(thresholds):
+        margin = np.ptp(thresholds / 4) or max(1.0, abs(thresholds[0]))
+        low, high, whole = thresholds[0] - margin, thresholds[-1] + margin, False
+    else:
+        reach = min(_gate_reach(mixture, feature) for mixture in mixtures)
+        low, high, whole = (-reach, reach, False) if np.isfinite(reach) else (-1.0, 1.0, False)
+    if low == high:
+        low, high = low - max(1.0, abs(low)), high + max(1.0, abs(high))
+    if whole:
+        low, high = np.floor(low), np.ceil(high)
+    return Range(float(np.clip(low, -_LIMIT, _LIMIT)), float(np.clip(high, -_LIMIT, _LIMIT)), whole)
+
+
+def _gate_reach(mixture: Mixture, feature: int) -> float:
+    """How far from zero a feature alone has moved the gate's scores apart; infinite if it never does."""
+    weights = mixture.gate_weights[:, feature]
+    slope = float(np.max(np.abs(weights - weights.mean())))
+    return (4.0 + float(np.ptp(mixture.gate_bias))) / slope if slope > 0 else np.inf

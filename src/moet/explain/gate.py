@@ -1,0 +1,106 @@
+"""The gate as a table: what is shown, and its drawing as a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.explain.style import broken, literal, new_figure
+from moet.explain.text import number, with_units
+from moet.model.file import as_mixture
+from moet.model.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class GateTable:
+    """Numbers of the gate, a row per expert.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The features, and last the constant.
+    values : array of float, shape (n_experts, n_features + 1)
+        As they are; or, scaled, what one standard deviation of a feature adds to the score of an expert, and last the
+        score of the mean input, all of it less the mean over the experts, for only differences count.
+    scaled : bool
+    """
+
+    columns: tuple[str, ...]
+    values: NDArray[np.float64]
+    scaled: bool
+
+    @property
+    def shades(self) -> NDArray[np.float64]:
+        """From -1 to 1: values by the largest of all if scaled, else by that of the column, for units differ."""
+        largest = np.abs(self.values).max(axis=None if self.scaled else 0, keepdims=True)
+        return self.values / np.where(largest == 0, 1.0, largest)
+
+
+def gate_table(model: object, rows: ArrayLike | None = None, *, units: Mapping[str, str] | None = None) -> GateTable:
+    """Take the weights of the gate.
+
+    Parameters
+    ----------
+    model : Mixture, fitted classifier, policy, or path of a model file
+    rows : array of float, shape (n, n_features), optional
+        Inputs such as the model meets. With them the weights of different features become comparable.
+    units : mapping, optional
+        Units by feature name.
+    """
+    mixture = as_mixture(model)
+    if mixture.n_experts == 1:
+        raise InputError("a single decision tree has no gate to draw")
+    weights, bias = mixture.gate_weights, mixture.gate_bias
+    if rows is None:
+        per_unit = {name: unit and f"per {unit}" for name, unit in (units or {}).items()}
+        columns = (*with_units(mixture.feature_names, per_unit), "constant")
+        return GateTable(columns, np.column_stack([weights, bias]), scaled=False)
+    mixture.expert(rows)  # which checks them
+    data = np.asarray(rows, dtype=np.float64)
+    if not len(data):
+        raise InputError("the spread of the features needs at least one row")
+    values = np.column_stack([weights * data.std(axis=0), bias + weights @ data.mean(axis=0)])
+    names = [printable(name) for name in mixture.feature_names]
+    return GateTable((*names, "mean input"), values - values.mean(axis=0), scaled=True)
+
+
+def draw_gate(table: GateTable, note: str = "") -> Figure:
+    """Draw the gate as a heat map with its numbers; negative cells are hatched, so that grey tells the sign too."""
+    n_experts, n_columns = table.values.shape
+    figure = new_figure(1.6 + 1.05 * n_columns, 1.5 + 0.36 * n_experts)
+    axis: Any = figure.subplots()
+    axis.imshow(table.shades, cmap="RdBu_r", vmin=-1.4, vmax=1.4, aspect="auto")
+    for row in range(n_experts):
+        for column in range(n_columns):
+            if table.values[row, column] < 0:
+                _hatch(axis, row, column)
+            text = number(table.values[row, column], DIGITS).replace("-", "−")
+            blank = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+            axis.text(column, row, text, ha="center", va="center", fontsize=9, bbox=blank)
+    axis.axvline(n_columns - 1.5, color="black", linewidth=1.2)
+    axis.set_xticks(range(n_columns), [broken(name) for name in table.columns], fontsize=9)
+    axis.set_yticks(range(n_experts), [f"expert {j}" for j in range(n_experts)])
+    axis.tick_params(length=0)
+    if table.scaled:
+        meaning = "added to an expert's score by one standard deviation,\nless the mean of the experts"
+    else:
+        meaning = "gate weights (shaded by column)"
+    figure.suptitle("\n".join(filter(None, [note, meaning])), fontsize="small")
+    return literal(figure)
+
+
+def _hatch(axis: Any, row: int, column: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    corner = column - 0.5, row - 0.5
+    axis.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="//", edgecolor=(0, 0, 0, 0.3), linewidth=0))

@@ -1,0 +1,139 @@
+"""A run over time: what the policy saw, who answered and what: as arrays, and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.explain.style import broken, expert_looks, literal, new_figure
+from moet.explain.text import feature_index, with_units
+from moet.model.file import as_mixture
+from moet.model.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_FEATURES = 8
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What a policy saw and did, step by step.
+
+    Attributes
+    ----------
+    states : array of float, shape (n_steps, n_shown)
+        The features that are shown.
+    features : tuple of str
+        Their names, with units.
+    answers : array of int, shape (n_steps,)
+        Class numbers.
+    class_names : tuple of str
+    experts : array of int, shape (n_steps,)
+        The most probable expert, which answers alone if the policy is hard.
+    n_experts : int
+        Experts of the model, also those that never answer here.
+    """
+
+    states: NDArray[np.float64]
+    features: tuple[str, ...]
+    answers: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    experts: NDArray[np.int32]
+    n_experts: int
+
+    def bands(self) -> Iterator[tuple[int, int, int]]:
+        """Spans of one expert, as (expert, first step, step after the last)."""
+        switches = np.flatnonzero(np.diff(self.experts)) + 1
+        edges = [0, *switches.tolist(), len(self.experts)]
+        for start, stop in pairwise(edges):
+            yield int(self.experts[start]), start, stop
+
+
+def trajectory(
+    model: object,
+    states: ArrayLike,
+    *,
+    features: Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
+) -> Trajectory:
+    """Ask a model what it did in the states of a run.
+
+    Parameters
+    ----------
+    model : Mixture, fitted classifier, policy, or path of a model file
+    states : array of float, shape (n_steps, n_features)
+        What the model saw, in the order in which it did.
+    features : sequence of str, optional
+        What to show of them; the first eight by default.
+    units : mapping, optional
+        Units by feature name.
+    """
+    mixture = as_mixture(model)
+    rows = np.asarray(states, dtype=np.float64)
+    experts = mixture.expert(rows)
+    if not len(rows):
+        raise InputError("a run needs at least one state")
+    names = mixture.feature_names
+    columns = [feature_index(name, names) for name in (names[:MOST_FEATURES] if features is None else features)]
+    number = {label: k for k, label in enumerate(mixture.classes.tolist())}
+    labelled = with_units(names, units)
+    return Trajectory(
+        states=rows[:, columns],
+        features=tuple(labelled[k] for k in columns),
+        answers=np.array([number[label] for label in mixture.predict(rows).tolist()]),
+        class_names=tuple(printable(str(label)) for label in mixture.classes.tolist()),
+        experts=experts,
+        n_experts=mixture.n_experts,
+    )
+
+
+def draw_trajectory(run: Trajectory, note: str = "") -> Figure:
+    """Draw features, answers and experts over the steps of a run; experts also as coloured bands behind all of it."""
+    with_experts = run.n_experts > 1
+    n_features = len(run.features)
+    present = np.unique(run.experts)
+    heights = [1.0] * n_features + [0.22 * len(run.class_names) + 0.1] + [0.22 * len(present) + 0.1] * with_experts
+    figure = new_figure(7.6, 1.0 + 1.05 * sum(heights))
+    axes: Any = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    steps = np.arange(len(run.states))
+    for axis, values, name in zip(axes, run.states.T, run.features, strict=False):
+        axis.plot(steps, values, color="black", linewidth=1.2)
+        axis.set_ylabel(broken(name), fontsize=8)
+    _levels(axes[n_features], steps, run.answers, run.class_names, "answer")
+    if with_experts:
+        _levels(axes[-1], steps, np.searchsorted(present, run.experts), [str(j) for j in present], "expert")
+        for axis in axes:
+            _paint_bands(axis, run)
+    for axis in axes:
+        axis.tick_params(labelsize=8)
+        axis.margins(x=0)
+    axes[-1].set_xlabel("step")
+    figure.align_ylabels()
+    if note:
+        figure.suptitle(note, fontsize="small")
+    return literal(figure)
+
+
+def _paint_bands(axis: Any, run: Trajectory) -> None:
+    """Colour the background by expert; each expert at once, for a policy may switch at every step."""
+    style = expert_looks(run.n_experts)
+    for expert in np.unique(run.experts).tolist():
+        spans = [(start - 0.5, stop - start) for owner, start, stop in run.bands() if owner == expert]
+        height = axis.get_xaxis_transform()  # steps across, the whole panel up
+        axis.broken_barh(spans, (0, 1), transform=height, facecolors=style[expert].colour, linewidth=0, zorder=0)
+
+
+def _levels(axis: Any, steps: NDArray[np.int64], numbers: NDArray[Any], names: Sequence[str], label: str) -> None:
+    """One line per name, with a mark at each step that has it."""
+    axis.plot(steps, numbers, linestyle="none", marker="|", markersize=8, markeredgewidth=1.0, color="black")
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.set_ylabel(label, fontsize=8)
+    axis.grid(axis="y", linewidth=0.4, color="0.7")

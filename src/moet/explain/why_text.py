@@ -1,0 +1,128 @@
+"""The reasons for one answer, told to a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from moet.explain.text import INDENT, number, probability
+from moet.explain.why import Check, Opinion, Why
+from moet.model.text import count, printable
+
+DIGITS = 4
+MOST_PULLS = 12
+"""Of more features, those that pull least are counted, not listed."""
+
+SMALLEST_WEIGHT = 0.005
+"""Experts with less weight in a vote are counted, not listed."""
+
+
+def describe(why: Why) -> str:
+    """Reasons as several lines, without a line break at the end."""
+    parts = [_headline(why), *_gate(why), *_votes(why), *_path(why, why.opinions[0]), *_closest(why)]
+    return "\n".join(parts)
+
+
+def _headline(why: Why) -> str:
+    answer = printable(str(why.answer))
+    if why.prediction == "soft" and why.contest is not None:
+        others = sorted(zip(why.probabilities, why.classes, strict=True), key=lambda pair: -pair[0])
+        listed = ", ".join(f"{printable(str(c))} {probability(p)}" for p, c in others if p > 0)
+        return f"{answer}, by a vote of {len(why.opinions)} experts: {listed}"
+    return answer if why.contest is None else f"{answer}, answered by expert {why.contest.winner} alone"
+
+
+def _gate(why: Why) -> Iterator[str]:
+    contest = why.contest
+    if contest is None:
+        return
+    lead = f"by {number(contest.margin, DIGITS)}" if contest.margin else "by being the first: their scores are equal"
+    pulls = contest.pulls
+    order = sorted(range(len(pulls)), key=lambda k: -abs(pulls[k]))
+    listed, others = sorted(order[:MOST_PULLS]), order[MOST_PULLS:]
+    rows = [[why.features[k], number(why.x[k], DIGITS), _signed(pulls[k]), _tie(contest.ties_at[k])] for k in listed]
+    if others:
+        rows.append([f"({len(others)} more)", "", _signed(math.fsum(pulls[k] for k in others)), ""])
+    rows.append(["(constant)", "", _signed(contest.bias), ""])
+    yield ""
+    yield f"gate: expert {contest.winner} beats expert {contest.rival} {lead}"
+    yield from _table(["", "value", f"pulls for {contest.winner}", "ties at"], rows)
+
+
+def _tie(value: float | None) -> str:
+    return "-" if value is None else number(value, DIGITS)
+
+
+def _votes(why: Why) -> Iterator[str]:
+    if why.prediction == "hard" or why.contest is None:
+        return
+    labels = [printable(str(label)) for label in why.classes]
+    heard = [pair for pair in zip(why.opinions, why.shares(), strict=True) if pair[0].weight >= SMALLEST_WEIGHT]
+    yield ""
+    yield "votes:"
+    yield from _table(
+        ["", "weight", *labels, f"share of {printable(str(why.answer))}"],
+        [
+            [f"expert {opinion.expert}", *map(probability, (opinion.weight, *opinion.probabilities, share))]
+            for opinion, share in heard
+        ],
+    )
+    if unheard := why.opinions[len(heard) :]:
+        weight = number(math.fsum(opinion.weight for opinion in unheard), 2)
+        yield f"{INDENT}{count(len(unheard), 'more expert')} with {weight} together"
+
+
+def _path(why: Why, opinion: Opinion) -> Iterator[str]:
+    best = max(range(len(why.classes)), key=lambda c: opinion.probabilities[c])
+    leaf = f"{printable(str(why.classes[best]))} ({probability(opinion.probabilities[best])})"
+    yield ""
+    yield "path:" if why.contest is None else f"path in expert {opinion.expert}:"
+    if opinion.path:
+        yield from _table(["", "value", "", "flips after a change of"], [_check(why, check) for check in opinion.path])
+    yield f"{INDENT}leaf: {leaf}"
+
+
+def _check(why: Why, check: Check) -> list[str]:
+    sign = "<=" if check.passed else ">"
+    change = check.flips_at - check.value
+    return [
+        why.features[check.feature],
+        number(check.value, DIGITS),
+        f"{sign} {number(check.threshold, DIGITS)}",
+        _signed(change),
+    ]
+
+
+def _closest(why: Why) -> Iterator[str]:
+    from moet.verify.result import Unknown
+
+    found = why.closest
+    yield ""
+    if isinstance(found, Unknown):
+        yield f"nearest other answer: unknown ({found.reason})"
+    elif found.point is None:
+        yield "nearest other answer: there is none"
+    else:
+        yield f"nearest other answer: {printable(str(found.answer))}, {number(found.point_distance, DIGITS)} away"
+        changes = zip(why.features, why.x, found.point.tolist(), strict=True)
+        noise = 1e-9 * found.point_distance  # of moving the point to a float64 input with that answer
+        yield from _table(
+            ["", "from", "to", "change"],
+            [
+                [name, number(before, DIGITS), number(after, DIGITS), _signed(after - before)]
+                for name, before, after in changes
+                if abs(after - before) > noise
+            ],
+        )
+
+
+def _signed(value: float) -> str:
+    return "0" if value == 0 else ("+" if value > 0 else "") + number(value, DIGITS)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns aligned on the right, but for the first."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        yield (INDENT + "  ".join(cells)).rstrip()

@@ -1,0 +1,24 @@
+"""A model in one line, and names that are safe to print."""
+
+from __future__ import annotations
+
+from moet.model.mixture import Mixture
+
+
+def summary(mixture: Mixture) -> str:
+    """Kind and size, such as ``hard mixture of 2 experts: 4 leaves, 6 nodes, depth 1, 10 gate numbers``."""
+    size = mixture.size
+    shape = f"{count(size.leaves, 'leaf', 'leaves')}, {count(size.nodes, 'node')}, depth {size.depth}"
+    if size.experts == 1:
+        return f"decision tree: {shape}"
+    return f"{mixture.prediction} mixture of {size.experts} experts: {shape}, {size.gate_numbers} gate numbers"
+
+
+def count(how_many: int, singular: str, plural: str | None = None) -> str:
+    """``1 leaf``, ``2 leaves``."""
+    return f"{how_many} {singular if how_many == 1 else plural or singular + 's'}"
+
+
+def printable(text: str) -> str:
+    """``text``, with anything that could move a terminal's cursor or break a line escaped."""
+    return text if text.isprintable() else ascii(text)
