@@ -93,12 +93,15 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.5), layout="constrained")
-    for axes, name in zip(figure.subplots(1, 2, sharey=True), ("decide", "check"), strict=True):
-        for depth in DEPTHS:
+    panels = {"decide": "to decide, with certificate", "check": "to check the certificate exactly"}
+    for axes, (name, title) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
+        for depth, marker in zip(DEPTHS, "os^D", strict=True):
             line = [row for row in rows if row["depth"] == depth and row["experts"] <= 8 and row[name] is not None]
-            axes.semilogy([r["experts"] for r in line], [r[name] for r in line], marker="o", label=f"depth {depth}")
-        axes.set(title=name, xlabel="experts", ylabel="CPU seconds")
-        axes.legend()
+            axes.semilogy([r["experts"] for r in line], [r[name] for r in line], marker=marker, label=f"depth {depth}")
+        axes.set(title=title, xlabel="experts")
+        axes.grid(axis="y", alpha=0.3)
+    axes.legend()
+    figure.supylabel("CPU seconds")
     figure.savefig(path, dpi=150)
 
 
