@@ -1,7 +1,6 @@
 """Distilled students beside their teachers, plain VIPER trees and the published training of mixtures.
 
 python benchmarks/distill.py quality [TASK ...] [--published] [--quick] [--seeds 1] [--json rows.json]
-python benchmarks/distill.py gridworld [--json rows.json]
 python benchmarks/distill.py speed [--json rows.json]
 
 ``quality`` distils the configurations below and evaluates each on fresh episodes. The model of every line is chosen by
@@ -14,11 +13,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,23 +26,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier, teachers
 from moet.distill import Teacher, distill, evaluate
+from moet.distill.evaluate import play_report
+from moet.distill.selection import Selection
 from moet.envs.catalog import resolve
-
-PUBLISHED_GATE = {
-    "init": "random",
-    "n_init": 1,
-    "gate_solver": "adam",
-    "gate_l2": 0.0,
-    "min_samples_leaf": 1,
-    "max_iter": 50,
-    "tol": 0.0,
-    "hard_iter": 0,
-}
-"""The paper's training of a mixture, on our kernels."""
-
-
-SELECTIONS = ("reward", "harmonic")
-"""How the student of a run is chosen: once for reward alone, once for reward and fidelity."""
+from moet.envs.rollout import Episodes
+from moet.study.presets import BOOSTED, PUBLISHED_GATE
 
 
 @dataclass(frozen=True)
@@ -54,20 +40,44 @@ class Plan:
     mixtures: tuple[tuple[int, int], ...]
     """Experts and depth."""
     tree_depths: tuple[int, ...]
+    boosted: tuple[tuple[int, int], ...] = ()
+    """Experts and depth of boosted soft mixtures."""
     iterations: int = 20
     rollouts: int = 40
     selection_episodes: int = 100
     report_episodes: int = 500
+    selection: Selection = "harmonic"
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of our mixtures, where the defaults are not the best."""
 
+
+FAMILIES = ("tree", "published soft", "hard", "soft", "boosted soft")
 
 PLANS = {
     "cartpole": Plan(((2, 0),), (4, 8, 15), iterations=40, rollouts=10, selection_episodes=50),
-    "acrobot": Plan(((32, 0), (48, 0)), (8, 12, 16)),
+    "acrobot": Plan(((32, 0),), (8, 12, 16), boosted=((32, 6), (64, 5)), selection="reward_then_fidelity"),
     "mountaincar": Plan(((8, 4),), (6, 10, 15)),
-    "lunarlander": Plan(((16, 0), (16, 10)), (10, 15, 20), selection_episodes=40, report_episodes=250),
-    "pendulum": Plan(((16, 6), (8, 12)), (8, 12, 16), report_episodes=1_000),
-    # greedy play has four games to offer, so more episodes would tell nothing new
-    "pong": Plan(((16, 8),), (12, 20), iterations=10, rollouts=4, selection_episodes=4, report_episodes=30),
+    "lunarlander": Plan(
+        ((16, 0), (32, 7)),
+        (10, 15, 20),
+        boosted=((8, 12), (16, 8)),
+        iterations=8,
+        rollouts=100,
+        selection_episodes=40,
+        report_episodes=250,
+        selection="reward_then_fidelity",
+    ),
+    "pendulum": Plan(((16, 6), (8, 12)), (8, 12, 16), boosted=((16, 16),), report_episodes=1_000),
+    # a game of Pong takes seconds, and greedy play has four to offer: what was seen once counts
+    "pong-18": Plan(
+        ((8, 30),),
+        (30,),
+        iterations=4,
+        rollouts=15,
+        selection_episodes=1,
+        report_episodes=30,
+        options={"min_samples_leaf": 1},
+    ),
 }
 
 
@@ -75,119 +85,82 @@ def chosen_teacher(task: str, published: bool) -> Teacher:
     """Our teacher of a task, or the one that others published."""
     if not published:
         return teachers.load(task)
-    return Teacher.from_arrays(Path(os.environ["MOET_TEACHERS"]) / f"{task}.npz")
+    return Teacher.from_arrays(published_weights(task))
 
 
-def student_of(family: str, n_experts: int, depth: int) -> Any:
+def published_weights(task: str) -> Path:
+    """Where the teacher is that others published, if there is one."""
+    return Path(os.environ["MOET_TEACHERS"]) / f"{task}.npz"
+
+
+def student_of(family: str, n_experts: int, depth: int, ours: dict[str, Any]) -> Any:
     """A student that has not learned anything yet."""
     if family == "tree":
         return DecisionTreeClassifier(max_depth=depth, random_state=0)
-    options = PUBLISHED_GATE if family.startswith("published") else {}
+    options = {"published": PUBLISHED_GATE | {"max_iter": 50}, "boosted": BOOSTED}.get(family.split()[0], ours)
     prediction = "hard" if family.endswith("hard") else "soft"
     return MoETClassifier(n_experts, depth, prediction=prediction, random_state=0, **options)
 
 
+@cache
+def teacher_play(task: str, published: bool, seed: int) -> Episodes:
+    """The teacher's play of the episodes that students are reported on, which all of them share."""
+    return play_report(chosen_teacher(task, published), resolve(task), PLANS[task].report_episodes, seed)
+
+
 def quality(task: str, published: bool, family: str, n_experts: int, depth: int, iterations: int, seed: int) -> Row:
-    """Distil one configuration, choose a student in two ways, and evaluate both on fresh episodes."""
+    """Distil one configuration and evaluate the chosen student on fresh episodes."""
     plan = PLANS[task]
     teacher = chosen_teacher(task, published)
-    row: Row = {}
-    begin = time.process_time()
-    with TemporaryDirectory() as folder:  # the second choice is made among the students of the first
-        for selection in SELECTIONS:
-            run = distill(
-                teacher,
-                task,
-                student_of(family, n_experts, depth),
-                iterations=iterations,
-                rollouts_per_iteration=plan.rollouts,
-                importance="uniform",
-                selection=selection,
-                selection_episodes=plan.selection_episodes,
-                seed=seed,
-                checkpoint=folder,
-            )
-            row.setdefault("cpu_seconds", time.process_time() - begin)
-            found = evaluate(run.policy, task, episodes=plan.report_episodes, seed=seed, teacher=teacher)
-            row[selection] = {
-                "selection_reward": run.score.reward,
-                "selection_fidelity": run.score.fidelity,
-                "reward": found.reward,
-                "interval": list(found.reward_interval),
-                "fidelity": found.fidelity,
-                "fidelity_teacher_play": found.fidelity_teacher_play,
-                "teacher_reward": found.teacher_reward,
-                "leaves": found.size.leaves,
-            }
-    return row
+    run, seconds = cpu_seconds(
+        lambda: distill(
+            teacher,
+            task,
+            student_of(family, n_experts, depth, plan.options),
+            iterations=iterations,
+            rollouts_per_iteration=plan.rollouts,
+            importance="uniform",
+            selection=plan.selection,
+            selection_episodes=plan.selection_episodes,
+            seed=seed,
+        )
+    )
+    guided = teacher_play(task, published, seed)
+    found = evaluate(run.policy, task, episodes=plan.report_episodes, seed=seed, teacher=teacher, guided=guided)
+    figures = ("reward", "reward_interval", "fidelity", "fidelity_teacher_play", "teacher_reward", "q_regret")
+    return {name: getattr(found, name) for name in figures} | {
+        "distinct_games": found.distinct_games,
+        "leaves": run.score.leaves,
+        "selected": run.selected,
+        "selection_reward": run.score.reward,
+        "selection_fidelity": run.score.fidelity,
+        "cpu_seconds": seconds,
+    }
 
 
 def configurations(task: str, families: Sequence[str]) -> list[tuple[str, int, int]]:
     """Family, experts and depth of all students that a task is tried with."""
-    trees = [(1, depth) for depth in PLANS[task].tree_depths]
-    return [(family, *size) for family in families for size in (trees if family == "tree" else PLANS[task].mixtures)]
+    plan = PLANS[task]
+    special = {"tree": [(1, depth) for depth in plan.tree_depths], "boosted soft": plan.boosted}
+    return [(family, *size) for family in families for size in special.get(family, plan.mixtures)]
 
 
 def show_quality(task: str, rows: list[Row]) -> None:
-    """Print, per family and way of choosing, the configuration that did best on the episodes for selection."""
-    lines = []
-    for family in dict.fromkeys(row["family"] for row in rows):
-        for selection, figure in zip(SELECTIONS, ("selection_reward", "selection_fidelity"), strict=True):
-            best = max((row for row in rows if row["family"] == family), key=lambda row: row[selection][figure])
-            found = best[selection]
-            low, high = found["interval"]
-            fidelities = (f"{found[name]:.4f}" for name in ("fidelity", "fidelity_teacher_play"))
-            size = f"E{best['n_experts']}-D{best['depth']}"
-            reward = (f"{found['reward']:.2f}", f"{low:.1f} … {high:.1f}")
-            seconds = f"{best['cpu_seconds']:.0f}"
-            lines.append([family, selection, size, found["leaves"], *reward, *fidelities, seconds])
+    """Print how each student did on fresh episodes."""
     show(
-        f"{task}: teacher {rows[0]['reward']['teacher_reward']:.2f}",
-        ["student", "chosen by", "size", "leaves", "reward", "95 %", "fidelity", "teacher's play", "s"],
-        lines,
-    )
-
-
-def gridworld(n: int, seed: int) -> Row:
-    """Distil the optimal rule of an n×n grid into two leaves behind a gate, and into one tree that may grow."""
-    task = f"gridworld-{n}"
-    teacher = teachers.load(task)
-    row: Row = {}
-    for name, student in (
-        ("mixture", MoETClassifier(2, 0, prediction="hard", random_state=0)),
-        ("tree", DecisionTreeClassifier(random_state=0)),
-    ):
-        run = distill(teacher, task, student, selection="harmonic", seed=seed)
-        found = evaluate(run.policy, task, episodes=500, seed=seed, teacher=teacher)
-        cells = np.stack(np.meshgrid(np.arange(n), np.arange(n)), axis=-1).reshape(-1, 2).astype(np.float64)
-        cells = cells[cells.sum(axis=1) != n - 1]
-        row[name] = {
-            "optimal": bool((run.policy.act(cells) == teacher.act(cells)).all()),
-            "reward": found.reward,
-            "teacher_reward": found.teacher_reward,
-            "depth": found.size.depth,
-            "nodes": found.size.nodes,
-        }
-    return row
-
-
-def show_gridworld(rows: list[Row]) -> None:
-    """Print the paper's Table 1; the gate counts as the one inner node of the mixture."""
-    show(
-        "Gridworld: right in every cell, reward (teacher's), depth and nodes",
-        ["N", "MoET right", "reward", "depth", "nodes", "tree right", "reward", "depth", "nodes"],
+        f"{task}: teacher {rows[0]['teacher_reward']:.2f}",
+        ["student", "size", "leaves", "reward", "95 %", "fidelity", "teacher's play", "regret", "s"],
         [
-            [row["n"]]
-            + [
-                cell
-                for name, gate in (("mixture", 1), ("tree", 0))
-                for found in [row[name]]
-                for cell in (
-                    "yes" if found["optimal"] else "no",
-                    f"{found['reward']:.3f} ({found['teacher_reward']:.3f})",
-                    found["depth"] + gate,
-                    found["nodes"] + gate,
-                )
+            [
+                row["family"],
+                f"E{row['n_experts']}-D{row['depth']}",
+                row["leaves"],
+                f"{row['reward']:.2f}",
+                "{:.1f} … {:.1f}".format(*row["reward_interval"]),
+                f"{row['fidelity']:.4f}",
+                f"{row['fidelity_teacher_play']:.4f}",
+                row["q_regret"],
+                f"{row['cpu_seconds']:.0f}",
             ]
             for row in rows
         ],
@@ -255,22 +228,17 @@ def speed(task: str, n_experts: int, depth: int, reference_iterations: int) -> R
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["quality", "gridworld", "speed"])
+    parser.add_argument("what", choices=["quality", "speed"])
     parser.add_argument("tasks", nargs="*", default=[])
     parser.add_argument("--published", action="store_true", help="teachers from the folder MOET_TEACHERS")
     parser.add_argument("--quick", action="store_true", help="few iterations, to see that it works")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--families", nargs="+", default=["tree", "published soft", "hard", "soft"])
+    parser.add_argument("--families", nargs="+", default=FAMILIES)
     parser.add_argument("--json", type=Path, help="keep the rows in this file; rows found there are not measured again")
     options = parser.parse_args()
     single_threaded()
     results = Results(options.json)
     console.print(machine())
-    if options.what == "gridworld":
-        show_gridworld(
-            [results.measure(gridworld, n=n, seed=seed) for n in range(5, 11) for seed in range(options.seeds)]
-        )
-        return
     if options.what == "speed":
         cells = [("cartpole", 2, 0, 10), ("acrobot", 8, 8, 10)]
         rows = [
@@ -290,7 +258,8 @@ def main() -> None:
             ],
         )
         return
-    for task in options.tasks or list(PLANS):
+    taught = [task for task in PLANS if not options.published or published_weights(task).exists()]
+    for task in options.tasks or taught:
         rows = [
             results.measure(
                 quality,

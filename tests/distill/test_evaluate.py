@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet import Mixture, Tree, save
 from moet.distill import Policy, Teacher, evaluate
-from moet.distill.evaluate import agreement, regret
+from moet.distill.evaluate import agreement, play_report, regret
 from moet.envs.catalog import resolve
 from moet.envs.rollout import bootstrap_interval
 from moet.errors import InputError, ModelError, TaskError
@@ -32,6 +32,17 @@ def test_a_perfect_student(teacher):
     assert found.size.leaves == 2
     assert found.lengths.tolist() == [200] * 20
     assert found.microseconds > 0
+
+
+def test_evaluations_can_share_the_play_of_the_teacher(teacher):
+    student = linear_mixture(classes=["right", "left"])
+    guided = play_report(teacher, resolve("cartpole"), episodes=3, seed=1)
+    shared, alone = (
+        evaluate(student, "cartpole", episodes=3, seed=1, teacher=teacher, guided=episodes)
+        for episodes in (guided, None)
+    )
+    assert guided.lengths.tolist() == [200] * 3
+    assert (shared.teacher_reward, shared.fidelity_teacher_play) == (alone.teacher_reward, 0.0)
 
 
 def test_the_teacher_itself_can_be_evaluated(teacher):

@@ -75,6 +75,7 @@ def evaluate(
     episodes: int | None = None,
     seed: int = 0,
     teacher: Teacher | None = None,
+    guided: Episodes | None = None,
     features: FeatureFunction | None = None,
     workers: int = 1,
 ) -> Evaluation:
@@ -93,6 +94,9 @@ def evaluate(
         whatever the seeds.
     teacher : Teacher, optional
         For fidelity and regret.
+    guided : Episodes, optional
+        The teacher's play of the same episodes (:func:`play_report`), for evaluations that share it; by default it is
+        played anew.
     features : callable, optional
         From observations to what the policy sees.
     workers : int
@@ -103,9 +107,12 @@ def evaluate(
     if count < 1:
         raise InputError(f"an evaluation needs at least one episode, got episodes={count}")
     player = policy if isinstance(policy, Teacher) else Policy.of(policy, task)
-    seeds = episode_seeds(seed, Purpose.REPORT, count)
-    own = play(player.act, task, seeds, workers)
-    comparison = _compare(player, own, task, teacher, seeds, workers) if teacher is not None else {}
+    own = play_report(player, task, count, seed, workers)
+    comparison = {}
+    if teacher is not None:
+        teacher = checked(teacher, task)
+        guided = play_report(teacher, task, count, seed, workers) if guided is None else guided
+        comparison = _compare(player, own, task, teacher, guided)
     return Evaluation(
         reward=float(own.returns.mean()),
         reward_interval=bootstrap_interval(own.returns, seed),
@@ -120,6 +127,11 @@ def evaluate(
         size=_size_of(player),
         microseconds=_microseconds(player, own.observations),
     )
+
+
+def play_report(player: Policy | Teacher, task: Task, episodes: int, seed: int = 0, workers: int = 1) -> Episodes:
+    """Play the episodes that an evaluation with this seed plays."""
+    return play(player.act, task, episode_seeds(seed, Purpose.REPORT, episodes), workers)
 
 
 def agreement(task: Task, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -147,11 +159,9 @@ def _task_of(policy: Any, env: Any, features: FeatureFunction | None) -> Task:
 
 
 def _compare(
-    player: Policy | Teacher, own: Episodes, task: Task, teacher: Teacher, seeds: list[int], workers: int
+    player: Policy | Teacher, own: Episodes, task: Task, teacher: Teacher, guided: Episodes
 ) -> dict[str, float]:
-    teacher = checked(teacher, task)
     wanted = teacher.act(own.observations)
-    guided = play(teacher.act, task, seeds, workers)
     found = {
         "fidelity": float(agreement(task, own.actions, wanted).mean()),
         "fidelity_raw": float((own.actions == wanted).mean()),

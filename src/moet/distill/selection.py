@@ -13,7 +13,7 @@ Selection = Literal["reward", "reward_then_fidelity", "fidelity_then_size", "har
 """``"reward"``: the highest mean reward, as published. ``"reward_then_fidelity"``: the most faithful of those whose
 reward is within one standard error of the highest. ``"fidelity_then_size"``: the smallest of those whose fidelity is
 within one standard error of the highest. ``"harmonic"``: the highest harmonic mean of fidelity and of reward, rescaled
-to 0 … 1 between the worst and the best student of the run."""
+to 0 … 1 between the worst and the best of those compared, so that among a few close ones reward decides."""
 
 
 @dataclass(frozen=True)
