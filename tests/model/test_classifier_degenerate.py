@@ -222,7 +222,7 @@ def test_predicting_with_other_features_gives_the_usual_error(x):
         {"gate_solver": "sgd"},
         {"init": "zeros"},
         {"n_init": 0},
-        {"max_iter": 0},
+        {"max_iter": -1},
         {"validation_fraction": 1.0},
         {"learning_rate": 0.0},
         {"min_samples_leaf": -1},

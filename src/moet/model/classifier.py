@@ -19,11 +19,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from moet.model.boost import train_boosted
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
 from moet.model.recipe import Watch, most_rounds, train
-from moet.model.settings import Settings
+from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
 from moet.model.table import canonical_table
 from moet.progress import progress_bar
@@ -43,6 +44,10 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     prediction : {"soft", "hard"}, default="soft"
         ``"soft"`` averages the experts weighted by the gate (MoËT); ``"hard"`` asks only the most probable expert
         (MoËT_h), which is what can be proved and exported. Training selects the model by the mode given here.
+    training : {"em", "boosting"}, default="em"
+        ``"em"`` grows all experts together, each on the rows it is responsible for. ``"boosting"``, for soft
+        mixtures, grows them one after another on what is still answered wrongly, then fits gate and leaves together;
+        leaves then hold shares of votes: answers are as good as those of boosted trees, probabilities are not.
     criterion : {"gini", "entropy"}, default="gini"
         Impurity that splits reduce.
     min_samples_leaf : float, default=None
@@ -56,7 +61,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         Multiplies the sample weights; "balanced" counts rows, not weights, as in scikit-learn.
     init : {"race", "random", "kmeans", "linear"}, default="race"
         Where the gate starts. ``"race"`` tries several kinds in turn, ``"random"`` is the paper's, ``"kmeans"``
-        clusters (x, y), ``"linear"`` starts from a linear policy.
+        clusters (x, y), ``"linear"`` starts from a linear policy. Boosting starts from logistic regression, carried by
+        one expert per class, with ``"linear"``, and from a uniform gate otherwise.
     n_init : int, default=8
         Number of starting points. With more than one they are raced on a sample of the rows, and the best two run.
     gate_solver : {"likelihood", "lbfgs", "newton", "gradient", "adam"}, default="likelihood"
@@ -65,9 +71,10 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     gate_l2 : float, default=1e-4
         Ridge penalty on the gate's standardised parameters, per unit of mean log-likelihood.
     learning_rate, learning_rate_decay : float, default=0.3 and 0.97
-        Step of ``"gradient"`` and ``"adam"``, and its factor after each round.
+        Step of ``"gradient"`` and ``"adam"``, and its factor after each round; with boosting, the share of its best
+        step that each tree takes.
     max_iter : int, default=4
-        Rounds of EM on all rows.
+        Rounds of EM on all rows; with boosting, of L-BFGS on gate and leaves.
     tol : float, default=1e-4
         EM stops when the mean log-likelihood changes by less, and either phase when four rounds have not improved the
         score on held-out rows. 0 runs all rounds.
@@ -109,6 +116,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         "n_experts": [Interval(Integral, 1, None, closed="left")],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "prediction": [StrOptions({"soft", "hard"})],
+        "training": [StrOptions({"em", "boosting"})],
         "criterion": [StrOptions({"gini", "entropy"})],
         "min_samples_leaf": [Interval(Real, 0, None, closed="left"), None],
         "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
@@ -120,7 +128,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         "gate_l2": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "learning_rate_decay": [Interval(Real, 0, 1, closed="right")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "hard_iter": [Interval(Integral, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
@@ -135,6 +143,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         max_depth: int | None = 3,
         *,
         prediction: Prediction = "soft",
+        training: Training = "em",
         criterion: Criterion = "gini",
         min_samples_leaf: float | None = None,
         min_impurity_decrease: float = 0.0,
@@ -157,6 +166,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.n_experts = n_experts
         self.max_depth = max_depth
         self.prediction = prediction
+        self.training = training
         self.criterion = criterion
         self.min_samples_leaf = min_samples_leaf
         self.min_impurity_decrease = min_impurity_decrease
@@ -208,8 +218,14 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         table = replace(table, weight=table.weight / unit)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         settings = self._settings(unit)
-        with threadpool_limits(1, user_api="blas"), self._watch(most_rounds(settings)) as watch:
-            trained = train(table, settings, np.random.default_rng(seed), watch)
+        boosting = self.training == "boosting"
+        self._check_training(boosting)
+        n_rounds = 1 + self.max_iter if boosting else most_rounds(settings)
+        with threadpool_limits(1, user_api="blas"), self._watch(n_rounds) as watch:
+            if boosting:
+                trained = train_boosted(table, settings, watch)
+            else:
+                trained = train(table, settings, np.random.default_rng(seed), watch)
         self.mixture_ = self._labelled(trained.mixture)
         self.log_likelihoods_ = trained.log_likelihoods
         self.n_iter_ = len(trained.log_likelihoods)
@@ -226,6 +242,17 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return self.mixture_.predict_proba_hard(X) if self.prediction == "hard" else self.mixture_.predict_proba(X)
+
+    def _check_training(self, boosting: bool) -> None:
+        """Refuse settings that do not go together."""
+        if boosting and (self.prediction == "hard" or self.ccp_alpha > 0):
+            raise ValueError("boosted experts vote together: training='boosting' is for prediction='soft', ccp_alpha=0")
+        if boosting and self.init == "linear" and self.n_experts < len(self.classes_):
+            raise ValueError(
+                f"a linear start takes one expert per class: {len(self.classes_)}, n_experts is {self.n_experts}"
+            )
+        if not boosting and self.max_iter == 0:
+            raise ValueError("EM needs at least one round: max_iter=0 is for training='boosting'")
 
     def _settings(self, unit: float) -> Settings:
         leaf = self.min_samples_leaf

@@ -70,8 +70,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the file cannot be written.
     """
-    mixture = as_mixture(model)
-    content = _content(mixture, provenance=dict(mixture.provenance))
+    content = encoded(model)
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"cannot write {path}: the model takes {len(content)} bytes, more than {MAX_BYTES}")
     try:
@@ -94,9 +93,20 @@ def load(path: str | os.PathLike[str]) -> Mixture:
     try:
         with open(os.fspath(path), "rb") as file:
             content = file.read(MAX_BYTES + 1)
-        return _mixture(_document(content))
+        return decoded(content)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise ModelFileError(f"cannot load {path}: {_reason(error)}") from error
+
+
+def encoded(model: Any) -> bytes:
+    """Content of the file that :func:`save` writes, for keeping a model elsewhere than in a file."""
+    mixture = as_mixture(model)
+    return _content(mixture, provenance=dict(mixture.provenance))
+
+
+def decoded(content: bytes) -> Mixture:
+    """The model whose file has that content; a ModelError or another ValueError says what is wrong with it."""
+    return _mixture(_document(content))
 
 
 def digest(model: Any) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Prediction
 from moet.model.solve import GateSolver, GateStep
+
+Training = Literal["em", "boosting"]
+"""How experts come about: all at once, sharing the rows, or one after another, sharing the votes."""
 
 
 @dataclass(frozen=True)
