@@ -1,0 +1,146 @@
+"""The models that are compared, each with the settings it is tuned over, simple ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from moet.model.classifier import MoETClassifier
+from moet.model.recipe import SMALL_TABLE
+
+Kind = Literal["verifiable", "reference"]
+"""Whether a model is small and simple enough for proofs, or only says what could be reached."""
+
+Params = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A family of models and its grid.
+
+    Attributes
+    ----------
+    name : str
+        As in the tables.
+    build : callable
+        Makes an unfitted estimator from settings, a seed and the number of classes.
+    grid : sequence of dict
+        The settings to choose from.
+    kind : {"verifiable", "reference"}
+        See :data:`Kind`.
+    scaled : bool
+        Whether it needs features on one scale.
+    package : str or None
+        Package that must be installed for it.
+    small_grid : sequence of dict or None
+        The settings for a small table, if they differ.
+    obstacle : callable or None
+        Says why the package cannot be used although it is installed, or None.
+    most_rows, most_classes : int
+        Larger tables are left out, because a fit takes minutes or the package knows two classes only.
+    """
+
+    name: str
+    build: Callable[[Params, int, int], Any]
+    grid: tuple[Params, ...]
+    kind: Kind = "verifiable"
+    scaled: bool = False
+    package: str | None = None
+    small_grid: tuple[Params, ...] | None = None
+    obstacle: Callable[[], str | None] | None = None
+    most_rows: int = 10**9
+    most_classes: int = 10**9
+
+    def grid_for(self, n_rows: int) -> tuple[Params, ...]:
+        """Return the settings to choose from for a table of so many training rows."""
+        return self.grid if self.small_grid is None or n_rows >= SMALL_TABLE else self.small_grid
+
+
+def grid(**choices: Iterable[Any]) -> tuple[Params, ...]:
+    """All combinations, the last setting varying fastest."""
+    return tuple(dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+
+
+def _tree(params: Params, seed: int, n_classes: int) -> Any:
+    return DecisionTreeClassifier(**params, random_state=seed)
+
+
+def _ridge(params: Params, seed: int, n_classes: int) -> Any:
+    return LogisticRegression(**params, max_iter=2000)
+
+
+def _lasso(params: Params, seed: int, n_classes: int) -> Any:
+    lasso = LogisticRegression(**params, l1_ratio=1.0, solver="liblinear", max_iter=2000, random_state=seed)
+    return lasso if n_classes == 2 else OneVsRestClassifier(lasso)
+
+
+def _svc(params: Params, seed: int, n_classes: int) -> Any:
+    return LinearSVC(**params, dual=False, random_state=seed)
+
+
+def _moet(params: Params, seed: int, n_classes: int) -> Any:
+    return MoETClassifier(**params, prediction="soft", random_state=seed)
+
+
+def _moet_hard(params: Params, seed: int, n_classes: int) -> Any:
+    return MoETClassifier(**params, prediction="hard", random_state=seed)
+
+
+def _boosting(params: Params, seed: int, n_classes: int) -> Any:
+    return HistGradientBoostingClassifier(**params, random_state=seed)
+
+
+def _forest(params: Params, seed: int, n_classes: int) -> Any:
+    return RandomForestClassifier(100, **params, random_state=seed, n_jobs=1)
+
+
+_VOTES: Params = {"training": "boosting", "tol": 0.0, "n_experts": 64, "max_depth": 5, "min_samples_leaf": 20}
+_FEW_VOTES = _VOTES | {"n_experts": 16, "max_iter": 0}
+_SMALL_VOTES = _FEW_VOTES | {"init": "linear", "learning_rate": 0.1, "min_samples_leaf": 30}
+"""For little data: logistic regression as the first experts, small steps, and votes left as they were boosted."""
+
+MODELS: dict[str, Model] = {
+    "moet": Model(
+        "MoËT",
+        _moet,
+        (
+            _VOTES | {"max_iter": 0},
+            _VOTES | {"max_iter": 10, "gate_l2": 0.03},
+            _VOTES | {"max_iter": 30, "gate_l2": 0.01, "max_depth": 6, "min_samples_leaf": 2},
+        ),
+        small_grid=(
+            _SMALL_VOTES | {"gate_l2": 0.1},
+            _SMALL_VOTES | {"gate_l2": 0.3},
+            _SMALL_VOTES | {"gate_l2": 0.3, "n_experts": 32},
+            _FEW_VOTES,
+        ),
+    ),
+    "moet_h": Model(
+        "MoËT_h",
+        _moet_hard,
+        grid(n_experts=[4, 8], max_depth=[4, 6], min_samples_leaf=[5, 20]),
+        small_grid=(
+            *grid(n_experts=[1], max_depth=[3, 5], min_samples_leaf=[20]),
+            *grid(n_experts=[2], max_depth=[2, 3], min_samples_leaf=[20], gate_l2=[0.1], hard_iter=[0]),
+        ),
+    ),
+    "tree": Model("decision tree", _tree, grid(max_depth=[4, 7, 10, 15], min_samples_leaf=[5, 20, 50])),
+    "ridge": Model("ridge logistic regression", _ridge, grid(C=[0.001, 0.01, 0.1, 1, 10]), scaled=True),
+    "lasso": Model("lasso logistic regression", _lasso, grid(C=[0.01, 0.03, 0.1, 1]), scaled=True),
+    "svc": Model("linear SVC", _svc, grid(C=[1e-4, 1e-3, 0.01, 0.1]), scaled=True),
+    "boosting": Model(
+        "gradient boosting",
+        _boosting,
+        grid(learning_rate=[0.05, 0.1], max_iter=[200], max_leaf_nodes=[15]),
+        kind="reference",
+    ),
+    "forest": Model("random forest", _forest, grid(min_samples_leaf=[2, 5]), kind="reference"),
+}
