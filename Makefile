@@ -22,7 +22,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/rollout.py
-	$(BIN)/python benchmarks/distill.py gridworld
+	$(BIN)/moet bench gridworld
 	$(BIN)/python benchmarks/distill.py speed
 	$(BIN)/python benchmarks/verify_queries.py
 	$(BIN)/python benchmarks/verify_honesty.py

@@ -37,5 +37,9 @@ class CheckpointError(MoetError, ValueError):
     """A run that cannot be saved, or cannot go on from what was saved."""
 
 
+class StudyError(MoetError, ValueError):
+    """A sweep that cannot be begun, joined, continued or read: its storage is away, or it is another sweep's."""
+
+
 class CertificateError(MoetError, ValueError):
     """A certificate that does not prove what it claims about this model and this system."""

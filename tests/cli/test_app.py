@@ -14,7 +14,12 @@ import moet
 from moet.cli.app import app
 from moet.cli.output import Exit, write_text
 
-COMMANDS = sorted(get_command(app).commands)
+GROUP = get_command(app)
+COMMANDS = sorted(
+    f"{name} {inner}" if inner else name
+    for name, command in GROUP.commands.items()
+    for inner in getattr(command, "commands", [""])
+)
 
 
 def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -25,29 +30,40 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_commands():
     assert COMMANDS == [
+        "bench gridworld",
+        "bench supervised",
         "check",
         "closest",
         "compare",
         "demo",
         "distill",
         "evaluate",
+        "explore",
         "export",
         "fit",
+        "plot",
         "predict",
+        "report",
         "show",
+        "sweep",
         "tasks",
         "teach",
         "verify",
         "watch",
+        "why",
+        "worker",
     ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_and_option_has_help(run, command):
-    result = run(command, "--help")
+    result = run(*command.split(), "--help")
     assert result.exit_code == Exit.OK
-    assert get_command(app).commands[command].help
-    for parameter in get_command(app).commands[command].params:
+    found = GROUP
+    for name in command.split():
+        found = found.commands[name]
+    assert found.help
+    for parameter in found.params:
         assert parameter.help, parameter.name
     assert "--json" in result.stdout
 
@@ -55,7 +71,7 @@ def test_every_command_and_option_has_help(run, command):
 def test_help_and_version_in_a_process():
     result = moet_process("--help")
     assert (result.returncode, result.stderr) == (0, "")
-    assert all(command in result.stdout for command in COMMANDS)
+    assert all(command in result.stdout for command in GROUP.commands)
     assert moet_process("--version").stdout == f"moet {moet.__version__}\n"
 
 

@@ -9,20 +9,27 @@ from typer.core import TyperGroup
 
 from moet import __version__
 from moet.cli import (
+    bench,
     check,
     closest,
     compare,
     demo,
     distill,
     evaluate,
+    explore,
     export,
     fit,
+    plot,
     predict,
+    report,
     show,
+    sweep,
     tasks,
     teach,
     verify,
     watch,
+    why,
+    worker,
 )
 from moet.cli.output import Exit, say
 from moet.errors import MoetError
@@ -70,6 +77,9 @@ def _moet(
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(show.show)
+app.command()(why.why)
+app.command()(plot.plot)
+app.command()(explore.explore)
 app.command()(export.export)
 app.command()(tasks.tasks)
 app.command()(teach.teach)
@@ -81,6 +91,10 @@ app.command()(check.check)
 app.command()(compare.compare)
 app.command()(closest.closest)
 app.command()(demo.demo)
+app.command()(sweep.sweep)
+app.command()(worker.worker)
+app.command()(report.report)
+app.add_typer(bench.bench, name="bench")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ class Purpose(IntEnum):
     SELECTION = 1
     FINAL_SELECTION = 2
     REPORT = 3
+    COMPARISON = 4
 
 
 def episode_seeds(seed: int, purpose: Purpose, count: int, start: int = 0) -> list[int]:

@@ -1,0 +1,103 @@
+"""``moet sweep``: many configurations of students on a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moet.cli.agents import Arrays, Normalize, Sb3, Trust, chosen_teacher
+from moet.cli.output import AsJson, print_json, say
+from moet.errors import InputError
+
+if TYPE_CHECKING:
+    from moet.study import Outcome
+
+
+def sweep(
+    task: Annotated[str, typer.Argument(help="Task of the catalogue (`moet tasks`), a Gymnasium id, or `all`.")],
+    preset: Annotated[
+        str,
+        typer.Option(help="quick (minutes), standard (`all` takes two cores about two hours) or paper (a cluster)."),
+    ] = "standard",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the results; runs/TASK-PRESET by default.")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="Keep them in this storage instead, such as postgresql://USER@HOST/DATABASE."),
+    ] = None,
+    study: Annotated[str | None, typer.Option(help="Name of the study; TASK-PRESET by default.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 2,
+    sampler: Annotated[str, typer.Option(help="grid, or a search between the grid's limits: nsga2 or tpe.")] = "grid",
+    trials: Annotated[int | None, typer.Option(min=1, help="Configurations that a search tries.")] = None,
+    sb3: Sb3 = None,
+    arrays: Arrays = None,
+    normalize: Normalize = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Distil trees and mixtures of many sizes, and keep reward, fidelity, size and model of each.
+
+    A sweep that was stopped goes on where it was when the same command is given again; several at once share the work,
+    and so does `moet worker` on other machines.
+    """
+    if output is not None and storage is not None:
+        raise InputError("-o and --storage name two places for the results; give one")
+    from moet.envs.catalog import resolve
+    from moet.study.presets import EVALUATED_TASKS
+    from moet.study.storage import display
+    from moet.study.sweep import Sweep, run
+
+    tasks = list(EVALUATED_TASKS) if task == "all" else [task]
+    if task == "all" and (study is not None or sb3 is not None or arrays is not None):
+        raise InputError("a study's name and a teacher belong to one task; `all` takes neither")
+    own_teacher = sb3 is not None or arrays is not None or normalize is not None or trust
+    sweeps = [
+        Sweep(
+            name,
+            preset,  # type: ignore[arg-type]  # checked there
+            storage=storage or output or Path("runs") / (study or f"{task}-{preset}"),
+            name=study,
+            teacher=chosen_teacher(resolve(name), sb3, arrays, normalize, trust) if own_teacher else None,
+            sampler=sampler,  # type: ignore[arg-type]
+            trials=trials,
+        )
+        for name in tasks
+    ]
+    where = display(sweeps[0].url)
+    say(f"{sum(s.definition.trials for s in sweeps)} trials, kept in {where}")
+    try:
+        found = run(sweeps, workers, verbose=1)
+    except KeyboardInterrupt:
+        say("stopped; finished trials are kept, and the same command goes on from them")
+        raise
+    if as_json:
+        print_json({"storage": where, "outcomes": [outcome_document(outcome) for outcome in found]})
+        return
+    for line in _table(found):
+        typer.echo(line)
+    typer.echo(f"kept in {where}")
+
+
+def outcome_document(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON values, without its model and history."""
+    document = {name: value for name, value in vars(outcome).items() if name not in ("model", "history")}
+    measured = {name: vars(document[name]) for name in ("before", "after")}
+    return document | measured | {"configuration": outcome.configuration}
+
+
+def _table(found: list[Outcome]) -> list[str]:
+    """The best configuration of each family by the episodes for comparing, as it did on fresh ones."""
+    lines = [f"{'task':<14}{'family':<8}{'best':<9}{'seed':>4}{'reward':>11}{'fidelity':>10}{'leaves':>8}"]
+    for task, family in dict.fromkeys((outcome.task, outcome.family) for outcome in found):
+        best = max(
+            (outcome for outcome in found if (outcome.task, outcome.family) == (task, family)),
+            key=lambda outcome: (outcome.before.reward, outcome.before.fidelity, -outcome.leaves),
+        )
+        lines.append(
+            f"{task:<14}{family:<8}{best.configuration:<9}{best.seed:>4}{best.after.reward:>11.2f}"
+            f"{best.after.fidelity:>10.4f}{best.leaves:>8}"
+        )
+    return lines

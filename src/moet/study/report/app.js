@@ -1,0 +1,13 @@
+const { families, tasks } = JSON.parse(byId("content").textContent);
+for (const task of tasks) {
+  const section = byId(`task-${task.slug}`);
+  drawFronts(section.querySelector(".fronts"), task, families);
+  if (task.saturation) drawSaturation(section.querySelector(".saturation"), task.saturation);
+  drawVerification(section.querySelector(".verification"), task.models);
+}
+byId("policy-close").addEventListener("click", () => byId("policy").close());
+byId("policy").addEventListener("click", (event) => {
+  if (event.target === byId("policy")) byId("policy").close(); // the backdrop
+});
+addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
+addEventListener("scroll", hideTip, { passive: true });

@@ -1,0 +1,32 @@
+import os
+import signal
+
+import pytest
+
+from moet.study.signals import stop_requests
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_wish_waits_until_it_does_no_harm(number):
+    with stop_requests() as stop:
+        os.kill(os.getpid(), number)
+        with pytest.raises(KeyboardInterrupt), stop.interruptible():
+            pytest.fail("the wish was forgotten")
+
+
+def test_a_wish_interrupts_once():
+    before = signal.getsignal(signal.SIGTERM)
+    cleaned = []
+
+    def work():
+        with stop_requests() as stop, stop.interruptible():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+                cleaned.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert cleaned
+    assert signal.getsignal(signal.SIGTERM) is before

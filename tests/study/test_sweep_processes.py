@@ -1,0 +1,139 @@
+"""Sweeps with real processes that are killed, stopped and restarted."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import pytest
+
+pytest.importorskip("optuna")
+
+from moet.study.definition import packed
+from moet.study.presets import Plan
+from moet.study.read import outcomes
+from moet.study.record import attributes
+from moet.study.storage import Timing, storage_url
+from moet.study.sweep import Sweep
+from moet.study.worker import work
+
+PLAN = Plan(
+    tree_depths=(1, 2, 3, 4),
+    mixtures=((2, 0), (2, 1), (3, 1)),
+    iterations=3,
+    rollouts=4,
+    selection_episodes=4,
+    episodes=5,
+)
+N_TRIALS = 10
+TIMING = Timing(heartbeat=1, grace=5)
+
+
+def sweep(storage):
+    return Sweep("cartpole", "quick", storage=storage, plan=PLAN, timing=TIMING)
+
+
+@pytest.fixture
+def start():
+    """Begin a command of ours in another process, which does not outlive the test."""
+    times = {f"MOET_{name.upper()}": str(value) for name, value in vars(TIMING).items()}
+    with ExitStack() as processes:
+
+        def start(*arguments, **environment):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "moet", *map(str, arguments)],
+                env=os.environ | times | environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            processes.enter_context(process)
+            processes.callback(process.kill)
+            return process
+
+        yield start
+
+
+def without_times(outcome):
+    """What must be the same whoever ran it."""
+    document = attributes(outcome)["outcome"] | {"model": packed(b"")}
+    document["history"] = [entry | {"seconds": None} for entry in document["history"]]
+    document["verification"] = document["verification"] and document["verification"] | {"seconds": None}
+    return document | {"seconds": None, "model": outcome.model}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """All outcomes of a sweep that nothing happened to."""
+    begun = sweep(tmp_path_factory.mktemp("undisturbed"))
+    begun.begin()
+    assert work(begun.url) == N_TRIALS
+    return [without_times(outcome) for outcome in begun.outcomes()]
+
+
+def test_two_killed_workers_lose_and_repeat_nothing(storage, undisturbed, start, wait_until):
+    begun = sweep(storage)
+    queue = begun.begin()
+    workers = [start("worker", "--storage", storage) for _ in range(2)]
+    wait_until(lambda: queue.progress().complete >= 2)
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+    finished = {trial.number: trial for trial in queue.finished()}
+    assert 2 <= len(finished) < N_TRIALS
+
+    found = begun.run(workers=2)
+
+    assert [without_times(outcome) for outcome in found] == undisturbed
+    trials = queue.finished()
+    assert len(trials) == len({trial.user_attrs["slot"] for trial in trials}) == N_TRIALS
+    assert {trial.number: trial for trial in trials if trial.number in finished} == finished
+
+
+def test_a_stopped_sweep_gives_its_trials_back_at_once(tmp_path, start, wait_until):
+    stopped = start("sweep", "acrobot", "--preset", "quick", "-o", tmp_path, MOET_GRACE="3600")
+    queue = None
+
+    def half_way():
+        nonlocal queue
+        if queue is None and (tmp_path / "study.db").exists() and stopped.poll() is None:
+            queue = Sweep("acrobot", "quick", storage=tmp_path).begin()
+        return queue is not None and queue.progress().complete >= 1
+
+    wait_until(half_way)
+    stopped.send_signal(signal.SIGINT)
+    _, said = stopped.communicate()
+    assert stopped.returncode == 130
+    assert "the same command goes on from them" in said
+    done = queue.progress().complete
+    assert 1 <= done < queue.definition.trials
+    left = [queue.claim() for _ in range(queue.definition.trials - done)]
+    assert all(left)  # none is still taken by the stopped workers, although an hour's silence would be excused
+    assert queue.claim() is None
+
+
+def test_a_worker_waits_for_a_server_that_comes_back(server, undisturbed, start, wait_until):
+    begun = sweep(server.url)
+    queue = begun.begin()
+    worker = start("worker", MOET_STORAGE=server.url)
+    wait_until(lambda: queue.progress().complete >= 1)
+    server.stop()
+    try:
+        assert any("does not answer" in line for line in worker.stderr)  # the first may be about compiling
+    finally:
+        server.start()
+    assert "finished" in worker.communicate()[0]
+    assert worker.returncode == 0
+    assert [without_times(outcome) for outcome in outcomes(server.url)] == undisturbed
+
+
+def test_a_worker_without_a_storage(tmp_path, start):
+    worker = start("worker", "--storage", "postgresql://127.0.0.1:9/moet", MOET_PATIENCE="1")
+    _, said = worker.communicate()
+    assert worker.returncode == 2
+    assert "gave up after 1 s" in said
+    worker = start("worker", "--storage", storage_url(tmp_path))
+    _, said = worker.communicate()
+    assert worker.returncode == 2
+    assert "there is no study in" in said
