@@ -12,6 +12,7 @@ import pytest
 from moet import Mixture, Tree, export, save
 from moet.errors import ExportError
 from moet.model.file import digest
+from moet.model.text import summary
 
 from .samples import HOSTILE, as_soft, chain, float32_inputs, inputs, published_policy, random_mixture, random_tree
 
@@ -207,7 +208,7 @@ def test_the_header_names_the_model(tmp_path, style):
     mixture = SAMPLES["large"]
     text = export.c(mixture, name="pilot", style=style)
     assert f"model {digest(mixture)}\n" in text
-    assert f"experts 8, leaves {mixture.size.leaves}, nodes {mixture.size.nodes}, depth 6, gate numbers 72" in text
+    assert text.startswith(f"/* {summary(mixture)}\n")
     assert "-ffp-contract=off" in text
     assert ' * x[7]  "x7"\n' in text
     assert ("stdint.h" in text) == (style == "tables")
