@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import time
 from typing import Any
 
 from numba.core import event
@@ -10,20 +12,59 @@ from numba.core import event
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 """Options of every kernel: cached on disk, GIL released, C-like division. Never ``fastmath`` for predictions."""
 
+BORROWING: dict[str, Any] = {**OPTIONS, "_nrt": False}
+"""Options of kernels that allocate and keep nothing: they need not count references, which is faster and compiles
+faster."""
 
-class _Announcer(event.Listener):
-    """Says once per process that kernels are being compiled: the first use on a machine takes some seconds."""
+INTERNAL: dict[str, Any] = {**BORROWING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of such kernels that only other kernels call: without the code that unpacks Python's arguments."""
+
+INLINED: dict[str, Any] = {**INTERNAL, "forceinline": True}
+"""Options of those that become part of their callers."""
+
+
+class _Compiling(event.Listener):
+    """Says once per process that kernels are being compiled, and counts the seconds.
+
+    The compiler makes millions of objects that it keeps to its end: looking for garbage among them again and again
+    would take a sixth of its time.
+    """
 
     announced = False
+    _depth = 0  # kernels are compiled while those that call them are
+    _begin = 0.0
+    _seconds = 0.0
+    _paused = False
 
     def on_start(self, event: Any) -> None:
-        module = event.data["dispatcher"].py_func.__module__
-        if not self.announced and module.startswith("moet."):
+        ours = event.data["dispatcher"].py_func.__module__.startswith("moet.")
+        if self._depth == 0:
+            self._begin = time.perf_counter()
+            if ours and gc.isenabled():
+                gc.disable()
+                self._paused = True
+        self._depth += 1
+        if ours and not self.announced:
             self.announced = True
             print("moet: compiling kernels; this happens once and is cached ...", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
-        pass
+        self._depth -= 1
+        if self._depth == 0:
+            self._seconds += time.perf_counter() - self._begin
+            if self._paused:
+                gc.enable()
+                self._paused = False
+
+    def clock(self) -> float:
+        now = self._begin if self._depth else time.perf_counter()
+        return now - self._seconds
 
 
-event.register("numba:compile", _Announcer())
+_compiling = _Compiling()
+event.register("numba:compile", _compiling)
+
+
+def clock() -> float:
+    """Seconds on a clock that stands still while kernels are compiled: a time limit is not meant for that."""
+    return _compiling.clock()

@@ -121,3 +121,16 @@ def test_taking_rows_keeps_the_bins():
     assert part.offset is bins.offset
     assert part.value is bins.value
     assert part.exact is bins.exact
+
+
+@given(SEEDS, st.integers(1, 400), st.integers(1, 400), st.integers(2, 20))
+@settings(max_examples=100, deadline=None)
+def test_no_two_bins_hold_more_rows_than_the_crowd(seed, n, n_values, max_bins):
+    """Compiled code writes that many rows without asking."""
+    values, weight = skewed_column(seed, n, n_values)
+    bins = bin_table(one_column(values, weight), max_bins)
+    some = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.7)
+    for part in (bins, bins.take(some)):
+        sizes = np.sort(np.bincount(part.codes[:, 0], minlength=2))
+        assert part.crowd >= (0 if bins.exact[0] else sizes[-2:].sum())
+    assert bins.crowd <= n

@@ -91,7 +91,7 @@ def test_experts_that_follow_each_other_answer_better_than_the_first_alone(init,
     X_new, y_new = problem(n_classes, n=2000, seed=1)
     scores = [
         MoETClassifier(n, 3, training="boosting", init=init, gate_l2=1e-2, random_state=0).fit(X, y).score(X_new, y_new)
-        for n in (n_classes, n_classes + 12)
+        for n in (n_classes, n_classes + 24)
     ]
     assert scores[1] > scores[0] + 0.03
 

@@ -14,7 +14,7 @@ def objective(problem, theta, l2):
     return problem.mixture(theta) / problem.weight.sum() - 0.5 * l2 * (theta**2).sum()
 
 
-@pytest.mark.parametrize("l2", [1e-3, 1e-1])
+@pytest.mark.parametrize("l2", [1e-4, 1e-3, 1e-1])
 def test_it_reaches_the_summit_that_scipy_reaches(l2):
     problem = GateProblem(0, 800, 3, 3)
     theta = problem.rows.climb(problem.theta, problem.likelihood, l2, steps=300)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet.model.bins import bin_table
-from moet.model.em import HARD_SHARE, Bench, class_shares, em_round, hard_share, refit_gate_on_rightness
+from moet.model.em import HARD_SHARE, Bench, em_round, hard_share, refit_gate_on_rightness
 from moet.model.gate import NEGLIGIBLE, Scaler
 from moet.model.grow import GrowOptions
 from moet.model.solve import GateStep
@@ -69,11 +69,6 @@ def test_a_starved_expert_does_not_stop_training():
     assert len(experts.trees) == 3
 
 
-def test_class_shares_are_weighted():
-    table = make_table([[0.0], [1.0], [2.0]], [0, 2, 2], [1.0, 1.0, 6.0], 4)
-    assert class_shares(table).tolist() == [0.125, 0.0, 0.875, 0.0]
-
-
 def test_without_smoothing_the_likelihood_of_a_label_is_its_share_of_the_leaf():
     bench, _, share, experts = random_bench(0, 2)
     likelihood = experts.label_likelihood(bench.table, 0.0)
@@ -88,7 +83,7 @@ def test_without_smoothing_the_likelihood_of_a_label_is_its_share_of_the_leaf():
 def test_smoothing_mixes_the_shares_of_the_table_in():
     bench, _, _, experts = random_bench(0, 2)
     plain, mixed, prior_only = (experts.label_likelihood(bench.table, s) for s in (0.0, 3.0, 1e12))
-    prior = class_shares(bench.table)[bench.table.y]
+    prior = bench.table.class_shares[bench.table.y]
     for j, tree in enumerate(experts.trees):
         mass = tree.class_weight.sum(axis=1)[experts.leaf[j]]
         np.testing.assert_allclose(mixed[j], (mass * plain[j] + 3.0 * prior) / (mass + 3.0), rtol=1e-5)
@@ -184,14 +179,17 @@ def test_the_refitted_gate_sends_rows_to_experts_that_are_right():
     assert after > 0.98
 
 
-@given(SEEDS, st.integers(2, 4))
-@settings(max_examples=20, deadline=None)
-def test_refitting_the_gate_hardly_ever_sends_more_rows_wrong(seed, n_experts):
+@pytest.mark.parametrize("n_experts", [2, 3, 4])
+def test_refitting_the_gate_hardly_ever_sends_more_rows_wrong(n_experts):
     """It climbs a smooth stand-in for the number of rows sent right, so a small loss is possible."""
-    bench, theta, _, experts = random_bench(seed, n_experts)
-    before = share_of_rows_sent_right(bench, theta, experts)
-    after = share_of_rows_sent_right(bench, refit_gate_on_rightness(bench, theta, experts, 1e-5, 15), experts)
-    assert after > before - 0.03
+    gains = []
+    for seed in range(20):
+        bench, theta, _, experts = random_bench(seed, n_experts)
+        refitted = refit_gate_on_rightness(bench, theta, experts, 1e-5, 15)
+        before, after = (share_of_rows_sent_right(bench, gate, experts) for gate in (theta, refitted))
+        gains.append(after - before)
+    assert np.mean(gains) > 0.005
+    assert np.mean(np.array(gains) < -0.03) <= 0.05
 
 
 def test_the_gate_stays_where_it_is_if_all_experts_agree():

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet import Mixture, Tree
-from moet.model.gate import BLOCK, NEGLIGIBLE, Scaler, _exp_in_place, mixture_objective
+from moet.model.gate import BLOCK, NEGLIGIBLE, Scaler, _exp_in_place, _write_logarithms, mixture_objective
 from moet.model.solve import GateRows
 
 from .gates import GateProblem, slope
@@ -33,6 +33,23 @@ def test_exponentials_of_very_negative_numbers_are_tiny_but_not_zero():
     assert (values[2:] == -1e4).all()
 
 
+def test_logarithms_are_right_to_the_last_digit():
+    spread = np.linspace(-87, 88, 100_001)
+    x = np.concatenate([np.exp(spread), 1 + spread / 1e4, 1 + spread / 1e8]).astype(np.float32)
+    got = np.empty_like(x)
+    for start in range(0, len(x), BLOCK):
+        block = x[start : start + BLOCK]
+        _write_logarithms(block, len(block), got[start : start + BLOCK])
+    right = np.log(x.astype(np.float64))
+    assert (np.abs(got - right) <= np.spacing(np.abs(right).astype(np.float32))).all()
+
+
+def test_the_logarithm_of_nothing_is_minus_infinity():
+    got = np.ones(3, dtype=np.float32)
+    _write_logarithms(np.zeros(3, dtype=np.float32), 2, got)
+    assert got.tolist() == [-np.inf, -np.inf, 1.0]
+
+
 @given(**SHAPES, spread=st.sampled_from([0.0, 1.0, 10.0]))
 @settings(max_examples=60, deadline=None)
 def test_gate_probabilities_are_the_softmax_of_the_logits(seed, n, n_experts, d, spread):
@@ -46,7 +63,9 @@ def test_gate_probabilities_are_the_softmax_of_the_logits(seed, n, n_experts, d,
 @settings(max_examples=60, deadline=None)
 def test_the_mixture_objective_is_the_weighted_log_likelihood(seed, n, n_experts, d):
     problem = GateProblem(seed, n, n_experts, d)
-    value, gradient = mixture_objective(problem.rows._blocks, problem.weight, problem.theta, problem.likelihood)
+    gradient, work = np.empty_like(problem.theta), np.empty((n_experts + 2, BLOCK), dtype=np.float32)
+    blocks, theta = problem.rows._blocks, problem.theta
+    value = mixture_objective(blocks, problem.weight, theta, problem.likelihood, gradient, work)
     assert value == pytest.approx(problem.mixture(problem.theta), abs=1e-6 * problem.scale)
     np.testing.assert_allclose(gradient, slope(problem.mixture, problem.theta), atol=1e-5 * problem.scale)
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from moet import Tree
 from moet.model.bins import bin_table
-from moet.model.grow import EMPTY, Grower, GrowOptions
-from moet.model.splits import CODE_ROWS, RAW_ROWS
+from moet.model.grow import EMPTY, SORTED_ROWS, Grower, GrowOptions
 
 from .tables import leaves_by_walking, make_table, random_problem, raw_table
 
@@ -63,8 +62,8 @@ def test_rows_are_in_their_leaves_and_leaves_hold_their_class_weights(n_values):
     rows_below = np.bincount(leaf[weight > 0], minlength=len(tree.feature))
     for node in np.flatnonzero(~is_leaf)[::-1]:
         rows_below[node] = rows_below[tree.left[node]] + rows_below[tree.right[node]]
-    sizes = Counter((n > RAW_ROWS) + (n > CODE_ROWS) for n in rows_below[~is_leaf].tolist())
-    assert min(sizes[size] for size in range(3)) >= 5
+    sizes = Counter(n > SORTED_ROWS for n in rows_below[~is_leaf].tolist())
+    assert min(sizes[True], sizes[False]) >= 5
 
 
 @given(

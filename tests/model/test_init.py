@@ -12,6 +12,7 @@ from moet.model.init import (
     labelled_kmeans_gate,
     linear_gate,
     random_gate,
+    sliced_gates,
     wide_gate,
 )
 from moet.model.solve import GateRows
@@ -149,3 +150,24 @@ def test_other_inits_repeat_one_kind_of_start(init, start):
     assert len(gates) == 2
     assert all((theta == start(rows, 3, rng)).all() for theta in gates)
     assert (gates[0] != gates[1]).any()
+
+
+@pytest.mark.parametrize("n_experts", [1, 2, 5])
+def test_slices_share_the_weight_of_one_feature_evenly(n_experts):
+    rng = np.random.default_rng(0)
+    table = make_table(rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000), rng.integers(1, 5, 2000))
+    rows = GateRows(table, Scaler.of(table))
+    gates = sliced_gates(rows, n_experts)
+    assert len(gates) == 3
+    for k, gate in enumerate(gates):
+        expert = rows.probabilities(gate).argmax(axis=0)
+        assert (np.diff(expert[np.argsort(table.X[table.rows, k])]) >= 0).all()
+        shares = np.bincount(expert, weights=table.weight, minlength=n_experts) / table.weight.sum()
+        np.testing.assert_allclose(shares, 1 / n_experts, atol=0.01)
+
+
+def test_a_feature_of_too_few_values_is_not_sliced():
+    table = make_table(np.column_stack([np.arange(100) % 2, np.zeros(100), np.arange(100)]), np.arange(100) % 3)
+    rows = GateRows(table, Scaler.of(table))
+    assert len(sliced_gates(rows, 2)) == 2
+    assert len(sliced_gates(rows, 3)) == 1

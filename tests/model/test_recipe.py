@@ -9,8 +9,9 @@ from moet.model import recipe
 from moet.model.bins import bin_table
 from moet.model.em import Bench
 from moet.model.gate import Scaler
+from moet.model.grow import GrowOptions
 from moet.model.init import initial_gates
-from moet.model.recipe import Run, em_phase, hard_phase, most_rounds, starting_gates, train
+from moet.model.recipe import Run, em_phase, hard_phase, most_rounds, sliced_starts, starting_gates, train
 from moet.model.settings import Settings
 from moet.model.snapshot import Judge, Snapshot
 
@@ -68,7 +69,7 @@ def test_a_race_returns_the_best_starts_first(stage, max_depth, survivors):
     scores = []
     for theta in initial_gates("race", 6, bench.gate_rows, 3, np.random.default_rng(0)):
         theta, experts = recipe.race(bench, theta, settings)
-        scores.append((judge.score(Snapshot(theta, experts.trees)), theta))
+        scores.append((judge.score(Snapshot(theta, experts.trees, GrowOptions(max_depth))), theta))
     scores.sort(key=lambda entry: -entry[0])
     for gate, (_, expected) in zip(gates, scores, strict=False):
         np.testing.assert_array_equal(gate, expected)
@@ -89,7 +90,7 @@ def test_em_runs_all_rounds_and_leaves_the_gate_of_its_best_one(stage):
     assert [log_likelihood for log_likelihood, _ in seen] == run.log_likelihoods
     np.testing.assert_array_equal(run.theta, run.best.theta)
     assert run.score == judge.score(run.best)
-    assert run.best.regrow is None
+    assert not run.best.hard
 
 
 def test_em_stops_when_the_likelihood_does(stage):
@@ -105,16 +106,18 @@ def test_the_hard_phase_betters_a_run_and_remembers_how_trees_grew(stage):
     run = Run(start(bench), bench, replace(SETTINGS, max_iter=1), judge, watch)
     em_phase(run)
     before = run.score
-    hard_phase(run, recipe.MIN_SAMPLES_LEAF_CHOICES)
+    run.leaf_choices = recipe.MIN_SAMPLES_LEAF_CHOICES
+    hard_phase(run, SETTINGS.hard_iter)
     assert run.score > before
-    assert run.best.regrow.min_samples_leaf in recipe.MIN_SAMPLES_LEAF_CHOICES
+    assert run.best.hard
+    assert run.best.options.min_samples_leaf in recipe.MIN_SAMPLES_LEAF_CHOICES
     assert len(run.log_likelihoods) == 1 + SETTINGS.hard_iter
 
 
 def test_no_hard_phase_if_not_asked_for(stage):
     bench, judge, watch, seen = stage
-    run = Run(start(bench), bench, replace(SETTINGS, hard_iter=0), judge, watch)
-    hard_phase(run, (1.0,))
+    run = Run(start(bench), bench, SETTINGS, judge, watch)
+    hard_phase(run, 0)
     assert run.best is None
     assert not seen
 
@@ -137,7 +140,9 @@ def test_most_rounds_is_how_many_there_are_without_an_early_end(max_depth):
     assert len(rounds) == most_rounds(settings)
 
 
-def test_trees_chosen_in_the_hard_phase_are_regrown_on_all_rows(monkeypatch):
+@pytest.mark.parametrize(("hard_iter", "max_iter"), [(8, 1), (1, 8), (0, 3)])
+def test_the_chosen_trees_are_regrown_on_all_rows(monkeypatch, hard_iter, max_iter):
+    """Whichever phase they are from, unless there is no hard phase, as in the published procedure."""
     sizes = []
 
     class Spy(Bench):
@@ -146,9 +151,29 @@ def test_trees_chosen_in_the_hard_phase_are_regrown_on_all_rows(monkeypatch):
             super().__init__(table, *args)
 
     monkeypatch.setattr(recipe, "Bench", Spy)
-    settings = replace(SETTINGS, max_iter=1, hard_iter=8)  # so that the hard phase has the better rounds
-    train(noisy_table(2000), settings, np.random.default_rng(0), lambda *args: None)
-    assert sizes == [pytest.approx(1600, abs=2), recipe.RACE_ROWS, 2000]
+    settings = replace(SETTINGS, prediction="soft", max_iter=max_iter, hard_iter=hard_iter)
+    trained = train(noisy_table(2000), settings, np.random.default_rng(0), lambda *args: None)
+    assert sizes == [pytest.approx(1600, abs=2), recipe.RACE_ROWS] + [2000] * (hard_iter > 0)
+    assert trained.mixture.n_experts == SETTINGS.n_experts
+
+
+def test_a_sliced_start_is_the_feature_whose_slices_answer_best(stage):
+    """Slices of the first feature tell the two waves of the label apart; those of the others do not."""
+    _, _, watch, _ = stage
+    X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 3))
+    y = (np.sin(6 * X[:, 0]) + 0.2 * X[:, 2] > 0).astype(int)
+    table = make_table(X, y)
+    scaler = Scaler.of(table)
+    bench = Bench(table, bin_table(table), scaler, 1, recipe.SMOOTHING)
+    settings = replace(SETTINGS, max_depth=1)
+    judge = Judge(table, scaler, settings)
+    (gate,) = sliced_starts(bench, settings, judge)
+    assert (gate[1:, 0] > 0).all()
+    assert not gate[:, 1:3].any()
+    run = Run(gate, bench, settings, judge, watch)
+    hard_phase(run, SETTINGS.hard_iter)
+    assert run.score > 0.85
+    assert sliced_starts(bench, replace(settings, hard_iter=0), judge) == []
 
 
 @pytest.mark.parametrize("prediction", ["hard", "soft"])

@@ -178,3 +178,8 @@ def test_a_row_in_several_groups_belongs_to_the_first_of_them():
     table = make_table([[1.0], [2.0], [1.0], [2.0]], [0, 0, 0, 0], group=[2, 0, 1, 3])
     assert dict(zip(table.X[table.rows, 0], table.group, strict=True)) == {1.0: 1, 2.0: 0}
     assert table.take(np.array([1, 0])).group.tolist() == table.group[::-1].tolist()
+
+
+def test_class_shares_are_weighted():
+    table = make_table([[0.0], [1.0], [2.0]], [0, 2, 2], [1.0, 1.0, 6.0], 4)
+    assert table.class_shares.tolist() == [0.125, 0.0, 0.875, 0.0]

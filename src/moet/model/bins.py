@@ -27,16 +27,19 @@ class Bins:
         The value of each bin that holds a single distinct value.
     exact : array of bool, shape (n_features,)
         Whether all bins of the feature hold a single distinct value.
+    crowd : int
+        The most rows in any two bins of a feature that is not exact, or more.
     """
 
     codes: NDArray[np.uint8]
     offset: NDArray[np.int32]
     value: NDArray[np.float64]
     exact: NDArray[np.bool_]
+    crowd: int
 
     def take(self, index: NDArray[np.intp]) -> Bins:
-        """Return the bins of some of the rows."""
-        return Bins(self.codes[index], self.offset, self.value, self.exact)
+        """Return the bins of some of the rows, none of them twice."""
+        return Bins(self.codes[index], self.offset, self.value, self.exact, min(self.crowd, len(index)))
 
 
 def bin_table(table: Table, max_bins: int = MAX_BINS) -> Bins:
@@ -45,6 +48,7 @@ def bin_table(table: Table, max_bins: int = MAX_BINS) -> Bins:
     codes = np.empty((len(table), n_features), dtype=np.uint8)
     values = []
     exact = np.empty(n_features, dtype=bool)
+    crowd = 0
     for k in range(n_features):
         column = table.X[table.rows, k]
         order = np.argsort(column)
@@ -53,10 +57,21 @@ def bin_table(table: Table, max_bins: int = MAX_BINS) -> Bins:
         exact[k] = len(ends) <= max_bins
         if not exact[k]:
             ends = ends[_quantiles(np.cumsum(table.weight[order])[ends - 1], max_bins)]
-        codes[order, k] = np.repeat(np.arange(len(ends), dtype=np.uint8), np.diff(ends, prepend=0))
+        sizes = np.diff(ends, prepend=0)
+        if not exact[k]:
+            crowd = max(crowd, int(np.sort(sizes)[-2:].sum()))
+        codes[order, k] = np.repeat(np.arange(len(ends), dtype=np.uint8), sizes)
         values.append(ordered[ends - 1])
     offset = np.cumsum([0] + [len(last) for last in values]).astype(np.int32)
-    return Bins(codes, offset, np.concatenate(values), exact)
+    return Bins(codes, offset, np.concatenate(values), exact, crowd)
+
+
+def no_bins(table: Table) -> Bins:
+    """Bins of no feature, for trees that are leaves."""
+    nothing = np.empty(0)
+    return Bins(
+        np.empty((len(table), 0), dtype=np.uint8), np.zeros(1, dtype=np.int32), nothing, nothing.astype(bool), 0
+    )
 
 
 def _quantiles(mass: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:

@@ -18,7 +18,6 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from moet.model.bins import bin_table
-from moet.model.em import class_shares
 from moet.model.gate import Scaler
 from moet.model.grow import Grower, GrownTree
 from moet.model.mixture import Mixture
@@ -122,7 +121,7 @@ def boost(rows: GateRows, theta: Floats, first: Voters, settings: Settings) -> V
 
 def log_shares(table: Table) -> Floats:
     """Logarithms of the class shares, centred; a class whose rows all have weight 0 counts as very rare."""
-    logarithms = np.log(np.maximum(class_shares(table), RARE))
+    logarithms = np.log(np.maximum(table.class_shares, RARE))
     return logarithms - logarithms.mean()
 
 

@@ -64,7 +64,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         clusters (x, y), ``"linear"`` starts from a linear policy. Boosting starts from logistic regression, carried by
         one expert per class, with ``"linear"``, and from a uniform gate otherwise.
     n_init : int, default=8
-        Number of starting points. With more than one they are raced on a sample of the rows, and the best two run.
+        Number of starting points. With more than one they are raced on a sample of the rows, and the best two run;
+        ``init="race"`` then adds the best single feature, cut into intervals, to the hard phase.
     gate_solver : {"likelihood", "lbfgs", "newton", "gradient", "adam"}, default="likelihood"
         How the gate improves in each round: L-BFGS on the likelihood of the mixture; L-BFGS, Newton, a gradient step
         or an Adam step on the paper's Σ h log g.
@@ -82,7 +83,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         Rounds of the hard phase: trees regrown on the rows that the gate gives them, gate refitted to who is right.
     validation_fraction : float, default=0.2
         Share of the distinct rows (20,000 at most) held out to choose the best round. A row and its copies, or a whole
-        group, are never on both sides. Once a round of the hard phase is chosen, its trees are regrown on all rows.
+        group, are never on both sides. The trees of the chosen round are regrown on all rows, unless ``hard_iter=0``.
         Tables of fewer than 1,000 distinct rows hold nothing out.
     random_state : int, RandomState or None, default=None
         The same seed gives the identical model.

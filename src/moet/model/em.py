@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moet.model.bins import Bins
 from moet.model.gate import NEGLIGIBLE, Scaler
-from moet.model.grow import Grower, GrownTree, GrowOptions
+from moet.model.grow import Grower, GrownTree, GrowOptions, find_leaves
 from moet.model.solve import GateRows, GateStep, Singles
 from moet.model.table import Table
 
@@ -37,7 +37,7 @@ class Experts(NamedTuple):
 
         ``smoothing`` is the weight of that prior; with 0 this is the paper's p̂_l and may be 0.
         """
-        prior = smoothing * class_shares(table)
+        prior = smoothing * table.class_shares
         out = np.empty(self.leaf.shape, dtype=np.float32)
         for j, tree in enumerate(self.trees):
             total = tree.class_weight.sum(axis=1, keepdims=True) + smoothing
@@ -116,12 +116,6 @@ class Bench:
         return Experts(trees, leaf)
 
 
-def class_shares(table: Table) -> Floats:
-    """Weighted share of every class in the table."""
-    shares = np.bincount(table.y, weights=table.weight, minlength=table.n_classes)
-    return shares / shares.sum()
-
-
 def em_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions, gate: GateStep, steps: int) -> Round:
     """One epoch of the paper's Algorithm 1: trees on rows weighted by h_ij, then the gate, then the new h_ij."""
     experts = bench.grow_experts(share, options)
@@ -129,6 +123,12 @@ def em_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions, 
     theta = bench.improved_gate(gate, theta, likelihood, steps)
     share, log_likelihood = bench.responsibilities(theta, likelihood)
     return Round(theta, experts, share, log_likelihood)
+
+
+def soft_share(bench: Bench, theta: Floats, trees: list[GrownTree]) -> Singles:
+    """h_ij of rows that the trees may never have seen."""
+    experts = Experts(trees, np.stack([find_leaves(tree, bench.table) for tree in trees]))
+    return bench.responsibilities(theta, experts.label_likelihood(bench.table, bench.smoothing))[0]
 
 
 def hard_share(bench: Bench, theta: Floats) -> Singles:

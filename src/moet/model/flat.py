@@ -57,13 +57,13 @@ class FlatMixture(NamedTuple):
         cls, gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64], trees: Sequence[TreeArrays]
     ) -> FlatMixture:
         """Join the arrays of the trees."""
-        roots = np.cumsum([0] + [len(tree.feature) for tree in trees[:-1]])
-        nodes = np.concatenate(
-            [
-                np.stack([tree.feature, tree.left + root, tree.right + root], axis=1)
-                for tree, root in zip(trees, roots, strict=True)
-            ]
-        )
+        ends = np.cumsum([len(tree.feature) for tree in trees])
+        roots = np.append(0, ends[:-1])
+        nodes = np.empty((ends[-1], 3), dtype=np.int32)
+        for tree, root, end in zip(trees, roots, ends, strict=True):
+            nodes[root:end, 0] = tree.feature
+            np.add(tree.left, root, out=nodes[root:end, 1], casting="same_kind")
+            np.add(tree.right, root, out=nodes[root:end, 2], casting="same_kind")
         leaf = nodes[:, 0] == LEAF
         nodes[leaf, 0] = 0
         nodes[leaf, 1:] = np.flatnonzero(leaf)[:, None]
@@ -71,7 +71,7 @@ class FlatMixture(NamedTuple):
         routing = Routing(
             gate=np.hstack([gate_bias[:, None], gate_weights]),
             roots=roots.astype(np.int32),
-            nodes=nodes.astype(np.int32),
+            nodes=nodes,
             threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
         )
         return cls(routing, value, value.argmax(axis=1))

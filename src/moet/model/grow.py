@@ -1,9 +1,9 @@
 """Weighted decision trees, grown on binned features.
 
 A node's class weights per bin (its histogram) are filled from its rows, or, for the larger of two siblings, obtained
-by subtracting the smaller sibling's from the parent's. Nodes of few rows are sorted instead. A split chosen between
-two quantile bins is moved to the best raw threshold within them. Where every distinct value has a bin, the result is
-the exact greedy tree.
+by subtracting the smaller sibling's from the parent's. A split chosen between two quantile bins is moved to the best
+raw threshold within them. What is below a node of few rows is grown on sorted rows instead. Where every distinct value
+has a bin, the result is the exact greedy tree.
 """
 
 from __future__ import annotations
@@ -15,19 +15,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moet.jit import OPTIONS
+from moet.jit import BORROWING, INLINED
 from moet.model.bins import Bins
-from moet.model.splits import (
-    CODE_ROWS,
-    RAW_ROWS,
-    between,
-    fill_histogram,
-    purity,
-    refine_threshold,
-    scan_histogram,
-    split_by_sorting,
-    term,
-)
+from moet.model.partition import partition
+from moet.model.splits import fill_histogram, purity, scan_histogram, term
+from moet.model.subtree import Desk, grow_subtree
 from moet.model.table import Table
 from moet.model.tree import LEAF
 
@@ -39,6 +31,13 @@ TIE = 1e-10
 EMPTY = 1e-13
 """A bin below this share of the root's weight is empty: what subtracting histograms leaves over is not a row. Rows
 below twice this share are skipped, so that a bin with a row is never taken for an empty one."""
+
+
+WALK_BLOCK = 64
+"""Rows that look for their leaves side by side."""
+
+SORTED_ROWS = 1024
+"""Nodes of at most so many rows are sorted: their histograms would be mostly empty."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,13 @@ class Grower:
         capacity = 2 * n_rows - 1
         if max_depth < 31:
             capacity = min(capacity, 2 ** (max_depth + 1) - 1)
-        self._order = np.empty((2, n_rows), dtype=np.int32)
+        # histograms of few bins, as of one-hot columns, are cheaper than sorting
+        sorted_rows = min(SORTED_ROWS, 4 * int(bins.offset[-1]) // max(n_features, 1), n_rows)
+        self._desk = Desk.of(n_features, table.n_classes, sorted_rows)
+        self._bin_desk = Desk.of(1, table.n_classes, bins.crowd)
+        self._order = np.empty((2, n_rows + 1), dtype=np.int32)  # one more: rows are written before they are counted
         self._histograms = np.empty((stack, int(bins.offset[-1]) * table.n_classes))
+        self._stack = np.empty((stack, 6), dtype=np.int64)
         self._ranges = np.empty((stack, 2, n_features), dtype=np.int32)
         self._links = np.empty((3, capacity), dtype=np.int32)
         self._threshold = np.empty(capacity)
@@ -104,7 +108,10 @@ class Grower:
             options.criterion == "entropy",
             self._order,
             self._histograms,
+            self._stack,
             self._ranges,
+            self._desk,
+            self._bin_desk,
             self._links,
             self._threshold,
             self._class_weight,
@@ -114,7 +121,17 @@ class Grower:
         return GrownTree(feature, self._threshold[:n_nodes].copy(), left, right, self._class_weight[:n_nodes].copy())
 
 
-@njit(inline="always", **OPTIONS)
+def find_leaves(tree: GrownTree, table: Table) -> NDArray[np.int32]:
+    """Leaf of every row of any table."""
+    leaf = np.empty(len(table), dtype=np.int32)
+    links = np.stack([tree.feature, tree.left, tree.right])
+    everyone = np.arange(len(table), dtype=np.int32)
+    at = np.empty(WALK_BLOCK, dtype=np.int32)
+    _walk(table.X, table.rows, everyone, len(table), links, tree.threshold, leaf, at)
+    return leaf
+
+
+@njit(**INLINED)
 def _push(stack: Any, at: int, node: int, start: int, end: int, depth: int, slot: int, filled: bool) -> None:
     stack[at, 0] = node
     stack[at, 1] = start
@@ -124,48 +141,37 @@ def _push(stack: Any, at: int, node: int, start: int, end: int, depth: int, slot
     stack[at, 5] = filled
 
 
-@njit(**OPTIONS)
-def _partition(
-    codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, spare: Any, start: int, end: int, k: int, low: int,
-    high: int, cut: float, bin_value: Any, exact: bool, class_weight: Any, child: int,
-) -> int:  # fmt: skip
-    """Put the rows that go left before the others, keeping their order, and return where the others begin.
+@njit(**BORROWING)
+def _walk(X: Any, rows: Any, some: Any, n: int, links: Any, threshold: Any, leaf_of_row: Any, at: Any) -> None:
+    """Find the leaves of the first ``n`` rows of ``some``, a block at a time: they hide one another's latency.
 
-    The class weights of the children (nodes ``child`` and ``child + 1``) are summed anew: those that a histogram gives
-    have the residue of subtractions. Raw values are only looked at where bins cannot tell: bins ``low`` to ``high``.
+    ``at`` is scratch space for a block.
     """
-    for c in range(class_weight.shape[1]):
-        class_weight[child, c] = class_weight[child + 1, c] = 0.0
-    middle = start
-    n_right = 0
-    for t in range(start, end):
-        i = order[t]
-        if low >= 0 and exact:
-            goes_left = bin_value[codes[i, k]] <= cut
-        elif low >= 0 and codes[i, k] < low:
-            goes_left = True
-        elif low >= 0 and codes[i, k] > high:
-            goes_left = False
-        else:
-            goes_left = X[rows[i], k] <= cut
-        if goes_left:
-            order[middle] = i
-            middle += 1
-            class_weight[child, y[i]] += weight[i]
-        else:
-            spare[n_right] = i
-            n_right += 1
-            class_weight[child + 1, y[i]] += weight[i]
-    for t in range(n_right):
-        order[middle + t] = spare[t]
-    return middle
+    feature, left = links[0], links[1]
+    for start in range(0, n, WALK_BLOCK):
+        size = min(WALK_BLOCK, n - start)
+        for q in range(size):
+            at[q] = 0
+        walking = True
+        while walking:
+            walking = False
+            for q in range(size):
+                node = np.uint32(at[q])
+                inner = feature[node] != LEAF
+                k = np.uint32(feature[node] if inner else 0)
+                x = X[np.uint64(rows[np.uint32(some[start + q])]), k]
+                child = left[node] + np.int32(not x <= threshold[node])  # the right child follows the left one
+                at[q] = child if inner else at[q]
+                walking |= inner
+        for q in range(size):
+            leaf_of_row[some[start + q]] = at[q]
 
 
-@njit(**OPTIONS)
+@njit(**BORROWING)
 def _grow(
     codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, C: int,
-    max_depth: int, min_leaf: float, min_decrease: float, entropy: bool, orders: Any, histograms: Any, ranges: Any,
-    links: Any, threshold: Any, class_weight: Any, leaf_of_row: Any,
+    max_depth: int, min_leaf: float, min_decrease: float, entropy: bool, orders: Any, histograms: Any,
+    stack: Any, ranges: Any, desk: Any, bin_desk: Any, links: Any, threshold: Any, class_weight: Any, leaf_of_row: Any,
 ) -> int:  # fmt: skip
     order = orders[0]
     spare = orders[1]
@@ -173,8 +179,8 @@ def _grow(
     left = links[1]
     right = links[2]
     n_features = codes.shape[1]
-    total = np.zeros(C)
-    lower = np.empty(C)
+    for c in range(C):
+        class_weight[0, c] = 0.0
     root_weight = 0.0
     for i in range(len(y)):
         root_weight += weight[i]
@@ -184,79 +190,60 @@ def _grow(
         used = weight[i] > 2.0 * empty
         order[n_used] = i
         n_used += used
-        total[y[i]] += weight[i] if used else 0.0
-    # histograms of few bins, as of one-hot columns, are cheaper than sorting
-    sorted_rows = max(RAW_ROWS, min(CODE_ROWS, 3 * offset[n_features] // n_features))
+        class_weight[0, y[i]] += weight[i] if used else 0.0
     # rounding must not make a leaf of exactly the allowed weight too light
     min_leaf = max(min_leaf * (1.0 - 1e-9), empty)
+    least_gain = (min_decrease - 1e-12) * root_weight
 
     # The smaller child is always taken next, so the stack holds at most log2(n) larger siblings. Each entry: node,
     # first and last row, depth, histogram slot, and whether that slot is filled.
-    stack = np.empty((ranges.shape[0], 6), np.int64)
-    _push(stack, 0, 0, 0, n_used, 0, 0, False)
+    for field in range(6):
+        stack[0, field] = 0
+    stack[0, 2] = n_used
     for k in range(n_features):
         ranges[0, 0, k] = 0
         ranges[0, 1, k] = offset[k + 1] - offset[k] - 1
     top = 1
-    n_nodes = 1
-    for c in range(C):
-        class_weight[0, c] = total[c]
+    n_nodes = np.int64(1)  # a literal 1 would have what is called with it compiled twice
     while top > 0:
         top -= 1
         node, start, end = stack[top, 0], stack[top, 1], stack[top, 2]
         depth, slot, filled = stack[top, 3], stack[top, 4], stack[top, 5]
         span = ranges[top]
+        if end - start <= len(desk.weight):
+            n_nodes = grow_subtree(
+                desk, codes, X, rows, y, weight, order, start, end, offset, bin_value, exact, span, node, depth,
+                n_nodes, max_depth, min_leaf, least_gain, TIE, entropy, links, threshold, class_weight, leaf_of_row,
+            )  # fmt: skip
+            continue
         node_weight = 0.0
         largest = 0.0
+        terms = 0.0
+        total = class_weight[node]
         for c in range(C):
-            total[c] = class_weight[node, c]
             node_weight += total[c]
             largest = max(largest, total[c])
+            terms += term(total[c], entropy)
         tie = TIE * node_weight
 
         best = -np.inf
         k = LEAF
-        low = -1
-        high = -1
-        cut = 0.0
-        splittable = depth < max_depth and end - start > 1 and largest < node_weight
-        if splittable and node_weight >= 2 * min_leaf:
-            if end - start <= sorted_rows:
-                best, k, below, above = split_by_sorting(
-                    codes, X, rows, y, weight, order, start, end, span, exact, total, min_leaf, tie, entropy, lower
-                )
-                if end - start <= RAW_ROWS:
-                    cut = between(below, above)
-                else:
-                    low, high = int(below), int(above)
-            else:
-                if not filled:
-                    fill_histogram(histograms[slot], codes, y, weight, order, start, end, offset, span, C)
-                best, k, low, high = scan_histogram(
-                    histograms[slot], offset, span, total, min_leaf, tie, empty, entropy, lower
-                )
-            if k != LEAF and low >= 0 and exact[k]:
-                cut = between(bin_value[offset[k] + low], bin_value[offset[k] + high])
-            elif k != LEAF and low >= 0:
-                cut = refine_threshold(
-                    codes, X, rows, y, weight, order, start, end, k, low, high, lower, total, min_leaf, tie, entropy,
-                    spare,
-                )  # fmt: skip
-                if np.isnan(cut):
-                    k = LEAF
-            terms = 0.0
-            for c in range(C):
-                terms += term(total[c], entropy)
-            if k != LEAF and best - purity(terms, node_weight, entropy) < (min_decrease - 1e-12) * root_weight:
-                k = LEAF
-
+        low = 0
+        high = 0
+        cut = np.inf
         middle = start
-        if k != LEAF:
-            middle = _partition(
-                codes, X, rows, y, weight, order, spare, start, end, k, low, high, cut, bin_value[offset[k] :],
-                exact[k], class_weight, n_nodes,
+        if depth < max_depth and largest < node_weight and node_weight >= 2 * min_leaf:
+            if not filled:
+                fill_histogram(histograms[slot], codes, y, weight, order, start, end, offset, span, C)
+            best, k, low, high = scan_histogram(
+                histograms[slot], offset, span, total, desk.sides, min_leaf, tie, empty, entropy
+            )
+        if k != LEAF and best - purity(terms, node_weight, entropy) >= least_gain:
+            cut, middle = partition(
+                bin_desk, codes, X, rows, y, weight, order, spare, start, end, k, low, high, bin_value[offset[k] :],
+                exact[k], total, class_weight, n_nodes, min_leaf, tie, entropy,
             )  # fmt: skip
-        if middle == start or middle == end:
+        if cut == np.inf:
             feature[node] = left[node] = right[node] = LEAF
             threshold[node] = 0.0
             for t in range(start, end):
@@ -272,7 +259,7 @@ def _grow(
         small_start, small_end, large_start, large_end = start, middle, middle, end
         if not left_is_smaller:
             small_start, small_end, large_start, large_end = middle, end, start, middle
-        subtract = depth + 1 < max_depth and large_end - large_start > sorted_rows
+        subtract = depth + 1 < max_depth and large_end - large_start > len(desk.weight)
         if subtract:
             fill_histogram(histograms[slot + 1], codes, y, weight, order, small_start, small_end, offset, span, C)
             for j in range(n_features):
@@ -285,20 +272,18 @@ def _grow(
         small, large = (left[node], right[node]) if left_is_smaller else (right[node], left[node])
         _push(stack, top, large, large_start, large_end, depth + 1, slot, subtract)
         _push(stack, top + 1, small, small_start, small_end, depth + 1, slot + 1, subtract)
-        if low >= 0:
-            # both children may hold rows of the two bins next to the threshold
-            ranges[top + int(left_is_smaller), 1, k] = high
-            ranges[top + int(not left_is_smaller), 0, k] = low
+        # both children may hold rows of the two bins next to the threshold
+        ranges[top + int(left_is_smaller), 1, k] = high
+        ranges[top + int(not left_is_smaller), 0, k] = low
         top += 2
 
     if n_nodes == 1:
         for i in range(len(y)):
             leaf_of_row[i] = 0
-        return n_nodes
+        return 1
+    n_unused = np.int64(0)
     for i in range(len(y)):
-        if not weight[i] > 2.0 * empty:
-            node = 0
-            while feature[node] != LEAF:
-                node = left[node] if X[rows[i], feature[node]] <= threshold[node] else right[node]
-            leaf_of_row[i] = node
-    return n_nodes
+        spare[n_unused] = i
+        n_unused += not weight[i] > 2.0 * empty
+    _walk(X, rows, spare, n_unused, links, threshold, leaf_of_row, desk.counts)
+    return int(n_nodes)

@@ -48,6 +48,28 @@ def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Flo
     return policy[classes] + noise * random_gate(rows, n_experts, rng)
 
 
+def sliced_gates(rows: GateRows, n_experts: int) -> list[Floats]:
+    """Cut one feature into intervals of equal weight, one per expert: a gate for every feature that can be cut so.
+
+    Behind such a gate trees are one deeper tree, which a mixture should not fall behind.
+    """
+    x = _standardised(rows)
+    gates = []
+    for k in range(x.shape[1]):
+        order = np.argsort(x[:, k])
+        mass = np.cumsum(rows.table.weight[order])
+        cuts = x[order[np.searchsorted(mass, mass[-1] * np.arange(1, n_experts) / n_experts)], k]
+        if (np.diff(cuts) > 0).all() and (n_experts == 1 or cuts[-1] < x[order[-1], k]):
+            gate = np.zeros((n_experts, x.shape[1] + 1))
+            gate[:, k] = np.arange(n_experts)
+            gate[1:, -1] = -np.cumsum(cuts)
+            gates.append(SLICE_SHARPNESS * gate)
+    return gates
+
+
+SLICE_SHARPNESS = 3.0
+"""Slope of the gates between intervals: so steep that most rows are in one of them, and can still move."""
+
 RACE: tuple[Callable[[GateRows, int, np.random.Generator], Floats], ...] = (
     random_gate,
     wide_gate,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.bins import bin_table
-from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness
+from moet.model.bins import bin_table, no_bins
+from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness, soft_share
 from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
-from moet.model.init import initial_gates
+from moet.model.init import initial_gates, sliced_gates
 from moet.model.mixture import Mixture
 from moet.model.settings import Settings
 from moet.model.snapshot import Judge, Snapshot
@@ -43,6 +43,9 @@ MIN_SAMPLES_LEAF_CHOICES = (1.0, 5.0, 20.0)
 
 SMOOTHING = 0.1
 """Weight of the prior in leaf probabilities while the mixture's likelihood is maximised: log 0 has no gradient."""
+
+HARD_TRIAL_ROUNDS = 3
+"""Rounds of the hard phase after which only the best run goes on."""
 
 HARD_L2 = 1e-7
 """Ridge of the gate in the hard phase; boundaries between right and wrong experts may be sharp."""
@@ -74,6 +77,8 @@ class Run:
     watch: Watch
     best: Snapshot | None = None
     score: float = -np.inf
+    leaf_choices: tuple[float, ...] = (MIN_SAMPLES_LEAF,)
+    stale: int = 0
     log_likelihoods: list[float] = field(default_factory=list)
     converged: bool = False
 
@@ -93,7 +98,7 @@ class Run:
 def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
     """Fit a mixture whose classes are the class indices of the table; its weights have mean 1."""
     scaler = Scaler.of(table)
-    bins = bin_table(table)
+    bins = bin_table(table) if settings.max_depth > 0 else no_bins(table)
     smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
 
     def prepared(rows: NDArray[np.intp]) -> Bench:
@@ -109,24 +114,43 @@ def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Wat
     runs = [Run(theta, bench, settings, judge, watch) for theta in starting_gates(track, settings, judge, rng)]
     for run in runs:
         em_phase(run)
-    # with mere leaves all runs are cheap enough to go on
-    runs = [max(runs, key=lambda run: run.score)] if settings.max_depth > 0 else distinct(runs, settings.tol)
+    runs = distinct(runs, settings.tol)
+    if races(settings) and settings.max_depth > 0 and held_out.any():
+        runs += [Run(theta, bench, settings, judge, watch) for theta in sliced_starts(track, settings, judge)]
+    leaf_choices = MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,)
     for run in runs:
-        hard_phase(run, MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,))
+        run.leaf_choices = leaf_choices
+        hard_phase(run, trial_rounds(settings))
+        leaf_choices = run.leaf_choices  # what the first one chose
     best = max(runs, key=lambda run: run.score)
+    hard_phase(best, settings.hard_iter - trial_rounds(settings))
     snapshot = best.best
     assert snapshot is not None
-    if held_out.any() and snapshot.regrow is not None:  # the held-out rows have done their work and may now teach
+    if held_out.any() and settings.hard_iter > 0:  # the held-out rows have done their work and may now teach
         bench = prepared(np.arange(len(table)))
-        experts = bench.grow_experts(hard_share(bench, snapshot.theta), snapshot.regrow)
-        snapshot = Snapshot(snapshot.theta, experts.trees)
+        share = (
+            hard_share(bench, snapshot.theta) if snapshot.hard else soft_share(bench, snapshot.theta, snapshot.trees)
+        )
+        snapshot = snapshot._replace(trees=bench.grow_experts(share, snapshot.options).trees)
     return Trained(snapshot.freeze(scaler, settings), best.score, best.log_likelihoods, best.converged)
 
 
 def most_rounds(settings: Settings) -> int:
     """Rounds on all rows that a training takes unless it ends early."""
     runs = min(settings.n_init, n_survivors(settings))
-    return runs * settings.max_iter + (1 if settings.max_depth > 0 else runs) * settings.hard_iter
+    sliced = 1 if races(settings) and settings.max_depth > 0 else 0
+    trial = trial_rounds(settings)
+    return runs * settings.max_iter + (runs + sliced) * trial + settings.hard_iter - trial
+
+
+def trial_rounds(settings: Settings) -> int:
+    """Rounds of the hard phase that every run takes; mere leaves are cheap enough for all of them."""
+    return min(settings.hard_iter, HARD_TRIAL_ROUNDS) if settings.max_depth > 0 else settings.hard_iter
+
+
+def races(settings: Settings) -> bool:
+    """Whether several kinds of starting points compete."""
+    return settings.init == "race" and settings.n_init > 1
 
 
 def n_survivors(settings: Settings) -> int:
@@ -148,11 +172,23 @@ def starting_gates(track: Bench, settings: Settings, judge: Judge, rng: np.rando
     if len(gates) == 1:
         return gates
     finished = []
+    options = grow_options(settings, len(track.table))
     for start in gates:
         theta, experts = race(track, start, settings)
-        finished.append((judge.score(Snapshot(theta, experts.trees)), theta))
+        finished.append((judge.score(Snapshot(theta, experts.trees, options)), theta))
     finished.sort(key=lambda entry: -entry[0])
     return [theta for _, theta in finished[: n_survivors(settings)]]
+
+
+def sliced_starts(track: Bench, settings: Settings, judge: Judge) -> list[Floats]:
+    """The feature that is best cut into one interval per expert, if there is any: a start for the hard phase."""
+    options = grow_options(settings, len(track.table))
+
+    def score(theta: Floats) -> float:
+        return judge.score(Snapshot(theta, track.grow_experts(hard_share(track, theta), options).trees, options))
+
+    gates = sliced_gates(track.gate_rows, settings.n_experts)
+    return [max(gates, key=score)] if gates and settings.hard_iter > 0 else []
 
 
 def race(track: Bench, theta: Floats, settings: Settings) -> tuple[Floats, Experts]:
@@ -178,7 +214,7 @@ def em_phase(run: Run) -> None:
     best_score, stale = -np.inf, 0
     for _ in range(settings.max_iter):
         theta, experts, share, log_likelihood = em_round(bench, theta, share, options, gate, steps)
-        snapshot = Snapshot(theta, experts.trees)
+        snapshot = Snapshot(theta, experts.trees, options)
         score = run.consider(snapshot)
         run.finish_round(snapshot, log_likelihood)
         stale += 1
@@ -202,25 +238,25 @@ def distinct(runs: list[Run], tolerance: float) -> list[Run]:
     return kept
 
 
-def hard_phase(run: Run, leaf_choices: tuple[float, ...]) -> None:
+def hard_phase(run: Run, n_rounds: int) -> None:
     """Regrow the trees on the rows the gate gives them, refit the gate to who is right, and so on."""
-    bench, settings, theta = run.bench, run.settings, run.theta
-    choices = [grow_options(settings, len(bench.table), leaf) for leaf in leaf_choices]
-    stale = 0
-    for _ in range(settings.hard_iter):
-        if run.score == 1.0 or (settings.tol > 0 and stale >= PATIENCE):
+    bench, settings = run.bench, run.settings
+    for _ in range(n_rounds):
+        if run.score == 1.0 or (settings.tol > 0 and run.stale >= PATIENCE):
             break
         score_before = run.score
-        share = hard_share(bench, theta)
+        share = hard_share(bench, run.theta)
         tried = []
-        for options in choices:
+        for leaf in run.leaf_choices:
+            options = grow_options(settings, len(bench.table), leaf)
             experts = bench.grow_experts(share, options)
-            tried.append((run.consider(Snapshot(theta, experts.trees, options)), options, experts))
-        _, options, experts = max(tried, key=lambda entry: entry[0])
-        choices = [options]
-        theta = refit_gate_on_rightness(bench, theta, experts, HARD_L2, LONG_GATE_STEPS)
-        snapshot = Snapshot(theta, experts.trees, options)
+            score = run.consider(Snapshot(run.theta, experts.trees, options, hard=True))
+            tried.append((score, leaf, options, experts))
+        _, leaf, options, experts = max(tried, key=lambda entry: entry[0])
+        run.leaf_choices = (leaf,)
+        run.theta = refit_gate_on_rightness(bench, run.theta, experts, HARD_L2, LONG_GATE_STEPS)
+        snapshot = Snapshot(run.theta, experts.trees, options, hard=True)
         run.consider(snapshot)
         likelihood = experts.label_likelihood(bench.table, bench.smoothing)
-        run.finish_round(snapshot, bench.responsibilities(theta, likelihood)[1])
-        stale = stale + 1 if run.score == score_before else 0
+        run.finish_round(snapshot, bench.responsibilities(run.theta, likelihood)[1])
+        run.stale = run.stale + 1 if run.score == score_before else 0

@@ -17,17 +17,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from moet.jit import OPTIONS
+from moet.jit import BORROWING, INTERNAL, OPTIONS
 
 BLOCK = 128
-
-
-@njit(inline="always", **OPTIONS)
-def _descend(x: Any, node: int, nodes: Any, threshold: Any) -> int:
-    while nodes[node, 1] != node:
-        for _ in range(4):
-            node = nodes[node, 2 - int(x[nodes[node, 0]] <= threshold[node])]
-    return node
 
 
 @njit(inline="always", **OPTIONS)
@@ -61,7 +53,25 @@ def _block_argmax(logits: Any, top: Any, expert: Any) -> None:
             top[i] = logits[j, i] if logits[j, i] > top[i] else top[i]
 
 
-@njit(**OPTIONS)
+@njit(**INTERNAL)
+def _block_walk(X: Any, start: int, rows: int, nodes: Any, threshold: Any, at: Any) -> None:
+    """Move the ``rows`` rows from ``start`` on from the nodes ``at`` to the leaves below them.
+
+    Four at a time hide the latency of one another's memory accesses; the last ones may be moved twice.
+    """
+    for i in range(0, rows, 4):
+        i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
+        a, b, c, d = at[i], at[i1], at[i2], at[i3]
+        while nodes[a, 1] != a or nodes[b, 1] != b or nodes[c, 1] != c or nodes[d, 1] != d:
+            for _ in range(2):
+                a = nodes[a, 2 - int(X[start + i, nodes[a, 0]] <= threshold[a])]
+                b = nodes[b, 2 - int(X[start + i1, nodes[b, 0]] <= threshold[b])]
+                c = nodes[c, 2 - int(X[start + i2, nodes[c, 0]] <= threshold[c])]
+                d = nodes[d, 2 - int(X[start + i3, nodes[d, 0]] <= threshold[d])]
+        at[i], at[i1], at[i2], at[i3] = a, b, c, d
+
+
+@njit(**BORROWING)
 def leaf_of_state(x: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> int:
     """Node index of the leaf that answers for one state, or -1 if the state is not finite."""
     n_experts, width = gate.shape
@@ -77,7 +87,11 @@ def leaf_of_state(x: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> 
         if j == 0 or logit > top:
             top = logit
             best = j
-    return _descend(x, roots[best], nodes, threshold)
+    node = roots[best]
+    while nodes[node, 1] != node:
+        for _ in range(4):
+            node = nodes[node, 2 - int(x[nodes[node, 0]] <= threshold[node])]
+    return node
 
 
 @njit(**OPTIONS)
@@ -90,23 +104,17 @@ def leaves_of_rows(X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) ->
     logits = np.empty((len(gate), BLOCK))
     top = np.empty(BLOCK)
     chosen = np.empty(BLOCK, np.int32)
+    at = np.empty(BLOCK, np.int32)
     for start in range(0, n_rows, BLOCK):
         rows = min(BLOCK, n_rows - start)
         _block_logits(X, start, rows, gate, columns, logits)
         _block_argmax(logits, top, chosen)
         for i in range(rows):
             expert[start + i] = chosen[i]
-        # four rows at a time hide the latency of one another's memory accesses; the last ones may be done twice
-        for i in range(0, rows, 4):
-            i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
-            a, b, c, d = roots[chosen[i]], roots[chosen[i1]], roots[chosen[i2]], roots[chosen[i3]]
-            while nodes[a, 1] != a or nodes[b, 1] != b or nodes[c, 1] != c or nodes[d, 1] != d:
-                for _ in range(2):
-                    a = nodes[a, 2 - int(X[start + i, nodes[a, 0]] <= threshold[a])]
-                    b = nodes[b, 2 - int(X[start + i1, nodes[b, 0]] <= threshold[b])]
-                    c = nodes[c, 2 - int(X[start + i2, nodes[c, 0]] <= threshold[c])]
-                    d = nodes[d, 2 - int(X[start + i3, nodes[d, 0]] <= threshold[d])]
-            leaf[start + i], leaf[start + i1], leaf[start + i2], leaf[start + i3] = a, b, c, d
+            at[i] = roots[chosen[i]]
+        _block_walk(X, start, rows, nodes, threshold, at)
+        for i in range(rows):
+            leaf[start + i] = at[i]
     return expert, leaf
 
 
@@ -120,20 +128,27 @@ def soft_probabilities(X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any
     columns = np.zeros((n_features, BLOCK))
     logits = np.empty((n_experts, BLOCK))
     top = np.empty(BLOCK)
+    total = np.empty(BLOCK)
     chosen = np.empty(BLOCK, np.int32)
+    at = np.empty(BLOCK, np.int32)
     for start in range(0, n_rows, BLOCK):
         rows = min(BLOCK, n_rows - start)
         _block_logits(X, start, rows, gate, columns, logits)
         _block_argmax(logits, top, chosen)
         for i in range(rows):
-            row = start + i
-            total = 0.0
-            for j in range(n_experts):
-                g = math.exp(logits[j, i] - top[i])
-                total += g
-                leaf = _descend(X[row], roots[j], nodes, threshold)
-                for c in range(n_classes):
-                    out[row, c] += g * value[leaf, c]
-            for c in range(n_classes):
-                out[row, c] /= total
+            total[i] = 0.0
+        for j in range(n_experts):
+            for i in range(rows):
+                at[i] = roots[j]
+            _block_walk(X, start, rows, nodes, threshold, at)
+            g = logits[j]
+            for i in range(rows):
+                g[i] = math.exp(g[i] - top[i])
+                total[i] += g[i]
+            for c in range(n_classes):  # a loop over few classes within one over rows would be set up for every row
+                for i in range(rows):
+                    out[start + i, c] += g[i] * value[at[i], c]
+        for c in range(n_classes):
+            for i in range(rows):
+                out[start + i, c] /= total[i]
     return out

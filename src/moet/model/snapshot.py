@@ -18,11 +18,12 @@ from moet.model.tree import Tree
 
 
 class Snapshot(NamedTuple):
-    """Gate parameters and trees as they were after some step, and how the trees were grown if in the hard phase."""
+    """Gate parameters and trees as they were after some step; how the trees were grown, and in which phase."""
 
     theta: NDArray[np.float64]
     trees: list[GrownTree]
-    regrow: GrowOptions | None = None
+    options: GrowOptions
+    hard: bool = False
 
     def flatten(self, scaler: Scaler, settings: Settings) -> FlatMixture:
         """Return the form that predicts."""

@@ -47,13 +47,13 @@ class GateRows:
     def probabilities(self, theta: Floats) -> Singles:
         """g_j(x_i), shape (n_experts, n)."""
         out = np.empty((len(theta), len(self.table)), dtype=np.float32)
-        gate_probabilities(self._blocks, theta, out)
+        gate_probabilities(self._blocks, theta, out, np.empty((len(theta) + 2, BLOCK), dtype=np.float32))
         return out
 
     def responsibilities(self, theta: Floats, likelihood: Singles) -> tuple[Singles, float]:
         """h_ij, and the mean log-likelihood of the rows."""
         out = self.probabilities(theta)
-        total = to_responsibilities(likelihood, self.table.weight, out)
+        total = to_responsibilities(likelihood, self.table.weight, out, np.empty(BLOCK, dtype=np.float32))
         return out, float(total / self.table.weight.sum())
 
     def expected(self, theta: Floats, responsibility: Singles) -> tuple[float, Floats]:
@@ -64,8 +64,7 @@ class GateRows:
     def climb(self, theta: Floats, likelihood: Singles, l2: float, steps: int, scale: float | None = None) -> Floats:
         """Take L-BFGS steps on Σ w log Σ_j g_j P_j divided by ``scale``, by default the weight of the rows."""
         scale = float(self.table.weight.sum()) if scale is None else scale
-        out: Floats = climb(self._blocks, self.table.weight, theta, likelihood, scale, l2, steps)
-        return out
+        return climb(self._blocks, self.table.weight, theta, likelihood, scale, l2, steps)
 
     def climb_expected(self, theta: Floats, responsibility: Singles, l2: float, steps: int) -> Floats:
         """Take L-BFGS steps on the mean of :meth:`expected`."""

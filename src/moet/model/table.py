@@ -9,6 +9,7 @@ copied: rows are indices into it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,12 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def class_shares(self) -> NDArray[np.float64]:
+        """Weighted share of every class."""
+        shares = np.bincount(self.y, weights=self.weight, minlength=self.n_classes)
+        return shares / shares.sum()
 
     def take(self, index: NDArray[np.intp]) -> Table:
         """Return the table of some of the rows."""

@@ -1,0 +1,67 @@
+"""What happens while kernels are compiled."""
+
+import gc
+from types import SimpleNamespace
+
+import pytest
+
+from moet.jit import _Compiling
+
+
+def compiling(module):
+    """The event that numba sends when it starts, or ends, compiling a function of a module."""
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=module))})
+
+
+OURS, THEIRS = compiling("moet.model.grow"), compiling("somebody.else")
+
+
+@pytest.fixture(params=[True, False])
+def collects(request):
+    """Whether the user's program collects garbage."""
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_no_garbage_is_collected_while_our_kernels_are_compiled(collects):
+    listener = _Compiling()
+    listener.on_start(OURS)
+    listener.on_start(OURS)  # one that the first one calls
+    listener.on_end(OURS)
+    assert not gc.isenabled()
+    listener.on_end(OURS)
+    assert gc.isenabled() == collects
+
+
+def test_other_kernels_are_none_of_our_business(collects, capsys):
+    listener = _Compiling()
+    listener.on_start(THEIRS)
+    assert gc.isenabled() == collects
+    listener.on_end(THEIRS)
+    assert capsys.readouterr().err == ""
+
+
+def test_compiling_is_announced_once(capsys):
+    listener = _Compiling()
+    for _ in range(2):
+        listener.on_start(OURS)
+        listener.on_end(OURS)
+    assert capsys.readouterr().err.count("compiling kernels") == 1
+
+
+def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("moet.jit.time.perf_counter", lambda: now)
+    listener = _Compiling()
+    begin = listener.clock()
+    listener.on_start(OURS)
+    now = 130.0
+    listener.on_start(OURS)
+    assert listener.clock() == begin
+    listener.on_end(OURS)
+    listener.on_end(OURS)
+    assert listener.clock() == begin
+    now = 132.0
+    assert listener.clock() == begin + 2.0
