@@ -1,4 +1,4 @@
-"""How far ahead, on which cart-pole, and for which policies safety is proved; every proof is checked exactly.
+"""How far ahead, on which system and for which policies safety is proved; every proof is checked exactly.
 
     python benchmarks/verify_horizon.py [--seconds 1000] [--results results.json]
 
@@ -52,11 +52,20 @@ def distilled_policy(n_experts: int = 4, max_depth: int = 1) -> Mixture:
     return student.fit(X, teacher(X)).mixture_
 
 
+def upright_policy(gain: tuple[float, float] = (8.0, 2.0), rest: float = 0.5) -> Mixture:
+    """Three experts for the pendulum: push against gain·(sine, speed) unless that is between ±rest."""
+    row = np.array([0.0, *gain])
+    leaves = [Tree.leaf(np.eye(3)[action]) for action in (2, 1, 0)]
+    return Mixture([-row, 0 * row, row], [0.0, rest, 0.0], leaves, classes=["negative", "none", "positive"])
+
+
 POLICIES: dict[str, Callable[[], Mixture]] = {
     "published": published_policy,
     "two experts": damped_policy,
     "E4-D1": distilled_policy,
     "E4-D2": lambda: distilled_policy(max_depth=2),
+    "three experts": upright_policy,
+    "three experts, stiff": lambda: upright_policy((12.0, 3.0), 0.3),
 }
 
 SYSTEMS: dict[str, Callable[[], systems.System]] = {
@@ -65,6 +74,7 @@ SYSTEMS: dict[str, Callable[[], systems.System]] = {
     "cartpole": systems.cartpole,
     "cartpole, angle 0.1": lambda: systems.cartpole(angle="0.1"),
     "cartpole, sensor noise 1e-5": lambda: systems.cartpole(sensor_noise=1e-5),
+    "pendulum": systems.pendulum,
 }
 
 QUESTIONS = [
@@ -74,6 +84,8 @@ QUESTIONS = [
     ("published", "cartpole", 100),
     *((policy, "cartpole, sensor noise 1e-5", None) for policy in ("two experts", "E4-D1", "E4-D2")),
     *((policy, "cartpole", None) for policy in ("E4-D1", "E4-D2")),
+    *(("three experts", "pendulum", steps) for steps in (5, 50, 200, None)),
+    ("three experts, stiff", "pendulum", None),
     ("published", "cartpole", 200),
     ("published", "cartpole_linear", None),
 ]
@@ -107,7 +119,7 @@ def line(row: Row) -> list[object]:
     extent = {name: f"{max(map(abs, sides)):.4f}" for name, sides in row.get("ranges", {}).items()}
     return [
         *(row["policy"], row["system"], "ever" if row["steps"] is None else row["steps"], row["verdict"]),
-        *(extent.get("angle", "-"), extent.get("position", "-"), row["slack"], row["nodes"]),
+        *(extent.get("angle", extent.get("sin_angle", "-")), extent.get("position", "-"), row["slack"], row["nodes"]),
         *(row["decide"], row.get("check", "-")),
     ]
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from verify_horizon import upright_policy
 
 from moet import Mixture, Tree
 from moet.errors import InputError
@@ -37,6 +38,15 @@ def test_cartpole_for_some_steps() -> None:
     assert check(verdict.certificate, mixture, system)
     low, high = proven_ranges(verdict.certificate, system)["angle"]
     assert -0.1 <= low < high <= 0.1
+
+
+def test_the_pendulum_is_kept_upright() -> None:
+    # the box of the cosine must grow without those of sine and speed
+    mixture, system = upright_policy(), systems.pendulum()
+    verdict = safe_in_blocks(mixture, system, 30, Deadline(None))
+    assert isinstance(verdict, Proved)
+    assert check(verdict.certificate, mixture, system)
+    assert max(map(abs, proven_ranges(verdict.certificate, system)["sin_angle"])) <= 0.11
 
 
 @pytest.mark.parametrize(

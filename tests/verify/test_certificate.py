@@ -65,14 +65,25 @@ def test_reading_too_much_or_too_little_is_an_error(certificate):
     records = certificate.records()
     records.code()
     with pytest.raises(CertificateError, match="missing"):
-        records.multipliers(2)
+        records.multipliers(4)
     records = certificate.records()
     with pytest.raises(CertificateError, match="goes on"):
         records.finish()
     with pytest.raises(CertificateError, match="ends before"):
         Certificate("test", {}).records().code()
     records = certificate.records()
-    records.code()
-    records.code()
+    for _ in range(3):
+        records.code()
     with pytest.raises(CertificateError, match="more references"):
         records.code()
+
+
+def test_records_are_packed_as_they_come(monkeypatch):
+    monkeypatch.setattr("moet.verify.checker.certificate._WAITING", 100)
+    certificate = Certificate("test", {})
+    for i in range(50):
+        certificate.add(bytes([8]), array("i", [i]), array("d", [float(i)]))
+    assert len(list(certificate._read_blocks())) > 5
+    records = certificate.records()
+    assert [(records.code(), records.multipliers(1)) for _ in range(50)] == [(8, [(i, float(i))]) for i in range(50)]
+    records.finish()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from verify_horizon import upright_policy
 
 from moet.errors import CertificateError
 from moet.model.file import digest
@@ -55,6 +56,22 @@ def test_the_real_cartpole_for_ever() -> None:
 )
 def test_unsafe_loops_are_refuted(mixture: Any, system: systems.System) -> None:
     assert isinstance(safe_for_ever(mixture, system, Deadline(60)), Refuted)
+
+
+def test_the_pendulum_for_ever() -> None:
+    mixture, system = upright_policy(), systems.pendulum()
+    verdict = safe_for_ever(mixture, system, Deadline(None))
+    assert isinstance(verdict, Proved)
+    assert check(verdict.certificate, mixture, system)
+    low, high = proven_ranges(verdict.certificate, system)["sin_angle"]
+    assert -0.2 < low < high < 0.2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_template_row_that_is_no_number_proves_nothing(monkeypatch, value) -> None:
+    monkeypatch.setattr("moet.verify.loops.shape._template", lambda *_: np.full((1, 1), value))
+    with np.errstate(invalid="ignore"):
+        assert not safe_for_ever(valve(), tank(), Deadline(None))
 
 
 def test_a_loop_that_is_only_just_unsafe_is_never_proved() -> None:

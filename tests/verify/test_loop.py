@@ -7,8 +7,9 @@ import pytest
 from verify_loop_honesty import holds
 
 from moet import Mixture, MoETClassifier, Tree, save
-from moet.errors import InputError
+from moet.errors import CertificateError, InputError
 from moet.verify import Proved, Refuted, Unknown, check, reaches, safe, systems
+from moet.verify.loops.reach_tables import ACROSS, FINE, WITHIN
 from moet.verify.systems import AffineSystem
 
 from .loops import balancer, tank, valve
@@ -167,11 +168,11 @@ def test_soft_mixtures_are_refused_by_name():
         safe(soft, integrator(), steps=1)
 
 
-def test_reaches_needs_a_goal_and_an_affine_system():
+def test_reaches_needs_a_goal():
     with pytest.raises(InputError, match="no goal"):
         reaches(up_to(1.0), integrator(goal=[]), within=1)
-    with pytest.raises(InputError, match="affine"):
-        reaches(valve(), tank(goal=["level >= 1"]), within=1)
+    with pytest.raises(InputError, match="no goal"):
+        reaches(valve(), tank(), within=1)
 
 
 def test_numbers_are_exact_not_decimal():
@@ -194,3 +195,73 @@ def test_numbers_are_exact_not_decimal():
 def test_progress_is_shown_on_request(capsys):
     safe(follower(), systems.cartpole_published(), steps=12, verbose=True)
     assert "pieces" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("steps", "note"), [(20, "step 10 of 20"), (None, "round 1")])
+def test_progress_of_sets_is_shown_on_request(capsys, monkeypatch, steps, note):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert safe(valve(), tank(), steps, verbose=True)
+    shown = capsys.readouterr().err
+    assert f"attempt 1 of 5: {note}" in shown
+    assert "nodes" in shown
+
+
+def stairs(top: str) -> Mixture:
+    """Up, down, up again, the third action between 2.15 and 2.85, down."""
+    threshold = [1.0, 0.0, 1.9, 0.0, 2.15, 0.0, 2.85, 0.0, 0.0]
+    left, right = [1, -1, 3, -1, 5, -1, 7, -1, -1], [2, -1, 4, -1, 6, -1, 8, -1, -1]
+    actions = [0, 1, 0, 0, 0, 1, 0, 2, 0]
+    tree = Tree([0 if child >= 0 else -1 for child in left], threshold, left, right, np.eye(3)[actions])
+    return Mixture([[0.0]], [0.0], [tree], classes=["down", "up", top])
+
+
+def two_stairs(top: str) -> Mixture:
+    """The same, the lower two steps by one expert and the upper three by another."""
+    lower = Tree([0, -1, -1], [1.0, 0.0, 0.0], [1, -1, -1], [2, -1, -1], np.eye(3)[[0, 1, 0]])
+    threshold, actions = [2.15, 0.0, 2.85, 0.0, 0.0], [0, 1, 0, 2, 0]
+    upper = Tree([0, -1, 0, -1, -1], threshold, [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], np.eye(3)[actions])
+    return Mixture([[0.0], [1.0]], [0.0, -1.9], [lower, upper], classes=["down", "up", top])
+
+
+def many_stairs(top: str) -> Mixture:
+    """The same, with an expert for every step."""
+    bias = -np.cumsum([0.0, 1.0, 1.9, 2.15, 2.85])
+    leaves = [Tree.leaf(np.eye(3)[action]) for action in (1, 0, 1, 2, 0)]
+    return Mixture(np.arange(5.0)[:, None], bias, leaves, classes=["down", "up", top])
+
+
+@pytest.mark.parametrize(
+    ("policy", "top", "coarse"),
+    [
+        (stairs, "stay", WITHIN),
+        (stairs, "jump", FINE),
+        (two_stairs, "stay", ACROSS),
+        (two_stairs, "jump", WITHIN),
+        (many_stairs, "stay", ACROSS),
+        (many_stairs, "jump", FINE),
+    ],
+)
+def test_pieces_that_are_no_convex_set_are_merged_as_long_as_that_proves_it(policy, top, coarse):
+    # with "up" merged, states from 1 to 1.9 go up too, in the coarse view, and end where the third action is taken
+    system = integrator(
+        actions=["down", "up", "stay", "jump"],
+        offsets=[[-1], [1], [0], [10]],
+        initial={"x": (0, "2.1")},
+        safe=["-3 <= x <= 5"],
+    )
+    verdict = safe(policy(top), system, steps=2)
+    assert isinstance(verdict, Proved)
+    assert verdict.certificate.claim.get("coarse", FINE) == coarse
+    assert check(verdict.certificate, policy(top), system)
+    verdict.certificate.claim["coarse"] = 3
+    with pytest.raises(CertificateError, match="coarse in an unknown way"):
+        check(verdict.certificate, policy(top), system)
+
+
+def test_a_coarse_search_that_takes_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr("moet.verify.loops.reach.SLICE", 1)
+    monkeypatch.setattr("moet.verify.loops.reach.MOST_COARSE", 2)
+    system = integrator(actions=["down", "up", "stay"], offsets=[[-1], [1], [0]], safe=["-3 <= x <= 5"])
+    verdict = safe(stairs("stay"), system, steps=3)
+    assert "coarse" not in verdict.certificate.claim
+    assert check(verdict.certificate, stairs("stay"), system)

@@ -7,8 +7,8 @@ import pytest
 
 from moet import Mixture
 from moet.errors import InputError
-from moet.verify import Box, Proved, Refuted, Unknown, closest, smtlib, systems
-from moet.verify.smtlib import _number
+from moet.verify import Box, Proved, Refuted, Unknown, closest, differences, equivalent, reaches, smtlib, systems
+from moet.verify.smtlib.terms import number
 from moet.verify.systems.system import AffineSystem
 
 from .small import half_planes, random_mixture, rounding_victim, scaled
@@ -39,7 +39,7 @@ def controller() -> Mixture:
     [(0, "0.0"), (3, "3.0"), (Fraction(-1, 3), "(- (/ 1.0 3.0))"), (Fraction(0.1), None)],
 )
 def test_numbers_are_exact(value, text):
-    written = _number(Fraction(value))
+    written = number(Fraction(value))
     assert text is None or written == text
     if text is None:
         assert written == "(/ 3602879701896397.0 36028797018963968.0)"  # not 1/10
@@ -50,10 +50,13 @@ def texts() -> list[str]:
     return [
         smtlib.always(a, CUBE, [0]),
         smtlib.equivalent(a, b, CUBE),
+        smtlib.equivalent(a, b, CUBE, classes=[0]),
+        smtlib.differences(a, b, CUBE, beyond=differences(a, b, CUBE, limit=2).regions),
         smtlib.closest(a, np.zeros(3), 0.1, "l1", CUBE),
         smtlib.safe(controller(), thermostat(), 3),
         smtlib.safe(controller(), thermostat(), 3, encoding="published"),
         smtlib.reaches(controller(), thermostat(), 3),
+        smtlib.reaches(controller(), thermostat(), 3, goal="t >= 1.2"),
     ]
 
 
@@ -76,7 +79,26 @@ def test_questions_and_their_answers(z3):
     assert a.act(verdict.point) != random_mixture(1).act(verdict.point)
     assert isinstance(smtlib.solve(smtlib.always(a, CUBE, [0])), Refuted)
     assert smtlib.solve(smtlib.always(a, CUBE, [0, 1, 2]))
-    assert smtlib.solve(smtlib.equivalent(a, random_mixture(1), CUBE, classes=[])) is not None
+
+
+@pytest.mark.parametrize("classes", [None, [0], [2], []])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_equivalence_with_respect_to_classes(z3, seed, classes):
+    a = random_mixture(0)
+    pruned = Mixture(a.gate_weights, a.gate_bias, [*a.trees[:-1], random_mixture(seed).trees[-1]], a.classes)
+    text = smtlib.equivalent(a, pruned, CUBE, classes)
+    assert type(smtlib.solve(text)) is type(equivalent(a, pruned, CUBE, classes))
+
+
+def test_regions_of_differences_are_all_there_are(z3):
+    a, b = random_mixture(0), random_mixture(1)
+    found = differences(a, b, CUBE)
+    assert found.complete
+    assert not found.unseen
+    assert smtlib.solve(smtlib.differences(a, b, CUBE, beyond=found.regions))
+    for left_out in range(len(found)):
+        others = found.regions[:left_out] + found.regions[left_out + 1 :]
+        assert isinstance(smtlib.solve(smtlib.differences(a, b, CUBE, beyond=others)), Refuted)
 
 
 def test_always_covers_the_rounding_of_the_gate(z3):
@@ -124,6 +146,13 @@ def test_goals(z3):
         smtlib.reaches(controller(), thermostat(goal=[]), 2)
 
 
+@pytest.mark.parametrize("goal", ["t >= 1.2", ["t <= 1.2", "t >= 0.9"], "t >= 2.5"])
+@pytest.mark.parametrize("within", [1, 3, 6])
+def test_goals_of_the_question(z3, goal, within):
+    opinion = smtlib.solve(smtlib.reaches(controller(), thermostat(), within, goal))
+    assert type(opinion) is type(reaches(controller(), thermostat(), goal, within=within))
+
+
 def test_no_time_is_unknown(z3):
     policy = half_planes((2.18, 7.22, 20.64, 25.33), 1.0)
     policy = Mixture(policy.gate_weights, policy.gate_bias, policy.trees, [0, 1])
@@ -136,7 +165,9 @@ def test_no_time_is_unknown(z3):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: smtlib.safe(controller(), systems.mountaincar(), 3), "nonlinear"),
+        (lambda: smtlib.safe(controller(), systems.mountaincar(), 3), "the steps of 'mountaincar' are not"),
+        (lambda: smtlib.reaches(controller(), systems.mountaincar(), 3), "this is for affine systems"),
+        (lambda: smtlib.safe(controller(), thermostat(), None), "for ever takes quantifiers"),
         (lambda: smtlib.safe(controller(), thermostat(), 3, "nested"), "encoding"),
         (lambda: smtlib.safe(controller(), thermostat(), -1), "at least 0"),
         (lambda: smtlib.safe(random_mixture(0), thermostat(), 1), "features"),

@@ -14,7 +14,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.plain import plain_model, plain_system
 
 _ABOUT_LOOPS = ("safe", "reaches")
-_ABOUT_BLOCKS = ("blocks", "invariant")
+_ABOUT_BLOCKS = ("blocks", "invariant", "arrival")
 _ABOUT_MODELS = ("always", "equivalent", "closest")
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from moet.jit import OPTIONS
+from moet.jit import BORROWING
 
 OPTIMAL = 0
 """The bound is attained at the returned point."""
@@ -33,9 +33,6 @@ UNSURE = 3
 
 TOLERANCE = 1e-11
 """A constraint counts as satisfied up to this. Rows should be scaled so that a·x ranges over about 1 in the box."""
-
-BORROWING = {**OPTIONS, "_nrt": False}
-"""Options of kernels that allocate and keep nothing: without counting references they are three times as fast."""
 
 _PIVOT = 1e-9
 _REFACTOR = 24

@@ -24,6 +24,7 @@ import weakref
 import zlib
 from array import array
 from collections.abc import Iterator
+from functools import cached_property
 from typing import IO, Any
 
 from moet.errors import CertificateError
@@ -35,6 +36,8 @@ IN_MEMORY = 32 * 2**20
 
 _COUNTS = struct.Struct("<IIII")
 _SIZES = (1, 4, 8)
+_WAITING = 2**20
+"""Bytes of records that are packed into one block."""
 _LARGEST_BLOCK = 2**28
 _LONGEST_HEADER = 2**28
 
@@ -61,20 +64,38 @@ class Certificate:
     def __init__(self, kind: str, claim: dict[str, Any]) -> None:
         self.kind = kind
         self.claim = claim
-        self._blocks: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
-        weakref.finalize(self, self._blocks.close)
+        self._waiting: list[list[bytes]] = []
+        self._n_waiting = 0
 
     def add(self, codes: Any, refs: Any = b"", numbers: Any = b"") -> None:
         """Append records, as buffers of this machine: codes of 8, references of 32 and numbers of 64 bits."""
         parts = [memoryview(part).cast("B") for part in (codes, refs, numbers)]
         if not any(parts):
             return
-        content = b"".join(_little_endian(part, size) for part, size in zip(parts, _SIZES, strict=True))
-        packed = zlib.compress(content, 1)
-        counts = [len(part) // size for part, size in zip(parts, _SIZES, strict=True)]
+        self._waiting.append([bytes(part) for part in parts])
+        self._n_waiting += sum(map(len, parts))
+        if self._n_waiting > _WAITING:
+            self._pack()
+
+    @cached_property
+    def _blocks(self) -> IO[bytes]:
+        """The packed blocks; made when they are needed, for the shortest proofs are found in less time."""
+        blocks: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+        weakref.finalize(self, blocks.close)
+        return blocks
+
+    def _pack(self) -> IO[bytes]:
+        """Pack what has been added, and return all blocks."""
         self._blocks.seek(0, os.SEEK_END)
-        self._blocks.write(_COUNTS.pack(*counts, len(packed)))
-        self._blocks.write(packed)
+        if self._waiting:
+            parts = [b"".join(same) for same in zip(*self._waiting, strict=True)]
+            content = b"".join(_little_endian(part, size) for part, size in zip(parts, _SIZES, strict=True))
+            packed = zlib.compress(content, 1)
+            counts = [len(part) // size for part, size in zip(parts, _SIZES, strict=True)]
+            self._blocks.write(_COUNTS.pack(*counts, len(packed)))
+            self._blocks.write(packed)
+            self._waiting, self._n_waiting = [], 0
+        return self._blocks
 
     def records(self) -> Records:
         """Read the records from the beginning."""
@@ -83,7 +104,7 @@ class Certificate:
     @property
     def n_bytes(self) -> int:
         """Size of the records, as they are stored."""
-        return self._blocks.seek(0, os.SEEK_END)
+        return self._pack().tell()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a file, all of it or nothing."""
@@ -114,7 +135,7 @@ class Certificate:
     def _parts(self) -> Iterator[bytes]:
         header = json.dumps({"kind": self.kind, "claim": self.claim}, allow_nan=False)
         yield MAGIC + header.encode("ascii") + b"\n"
-        self._blocks.seek(0)
+        self._pack().seek(0)
         while part := self._blocks.read(2**20):
             yield part
         yield _COUNTS.pack(0, 0, 0, 0)
@@ -148,7 +169,7 @@ class Certificate:
     def _read_blocks(self) -> Iterator[tuple[bytes, array[int], array[float]]]:
         position = 0
         while True:
-            self._blocks.seek(position)
+            self._pack().seek(position)
             counts = self._blocks.read(_COUNTS.size)
             if not counts:
                 return
@@ -254,9 +275,9 @@ def _native_array(kind: str, content: bytes) -> array[Any]:
     return values
 
 
-def _little_endian(part: memoryview, size: int) -> bytes:
+def _little_endian(part: bytes, size: int) -> bytes:
     if sys.byteorder == "little" or size == 1:
-        return bytes(part)
-    values = array({4: "i", 8: "d"}[size], bytes(part))
+        return part
+    values = array({4: "i", 8: "d"}[size], part)
     values.byteswap()
     return values.tobytes()

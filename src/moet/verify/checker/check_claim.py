@@ -5,6 +5,7 @@ The conditions of the system, the shape of the sets, and the affine models of on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,21 +19,21 @@ Vector = list[Fraction]
 
 
 class Conditions:
-    """What the system demands of its states."""
+    """What the system demands of its states: to be in its domain and, unless a goal is all that counts, safe."""
 
-    def __init__(self, system: dict[str, Any]) -> None:
+    def __init__(self, system: dict[str, Any], must_be_safe: bool = True) -> None:
         self.document = system
         d = self.d = len(system["states"])
         self.initial = [interval(side) for side in sized(system["initial"], d)]
         self.low: list[Fraction | None] = [None] * d
         self.high: list[Fraction | None] = [None] * d
         self.slanted: list[tuple[Vector, Fraction]] = []
-        self.safe = [(vector(part["coefficients"], d), Fraction(part["bound"])) for part in system["safe"]]
+        safe = half_spaces(system["safe"], d) if must_be_safe else []
         for k, side in enumerate(sized(system["domain"], d)):
             if side is not None:
                 low, high = interval(side)
                 self._narrow(k, low, high)
-        for row, bound in self.safe:
+        for row, bound in safe:
             used = [k for k in range(d) if row[k]]
             if len(used) > 1:
                 self.slanted.append((row, bound))
@@ -65,6 +66,11 @@ class Conditions:
                 raise CertificateError("first states are unsafe")
 
 
+def half_spaces(conditions: list[dict[str, Any]], d: int) -> list[tuple[Vector, Fraction]]:
+    """Coefficients a and bound b of conditions a·x <= b."""
+    return [(vector(part["coefficients"], d), Fraction(part["bound"])) for part in conditions]
+
+
 class Shape:
     """Directions of the polytopes, and the intervals of the slice."""
 
@@ -90,9 +96,19 @@ class Leaf(NamedTuple):
 
 
 class StepModel:
-    """An affine model of one step on a box, and the leaves of the policy as they are on it."""
+    """An affine model of one step on a box, and the leaves of the policy as they are on it.
 
-    def __init__(self, part: dict[str, Any], model: PlainModel, conditions: Conditions, shape: Shape) -> None:
+    ``goal`` has the directions and limits of conditions at which runs end.
+    """
+
+    def __init__(
+        self,
+        part: dict[str, Any],
+        model: PlainModel,
+        conditions: Conditions,
+        shape: Shape,
+        goal: Sequence[tuple[Vector, Fraction]] = (),
+    ) -> None:
         d = conditions.d
         system = conditions.document
         self.box = list(zip(vector(part["bottom"], d), vector(part["top"], d), strict=True))
@@ -115,6 +131,8 @@ class StepModel:
         error = vector(system["observation_error"], d)
         self.directions = [*shape.rows, *(row for row, _ in conditions.slanted)]
         self.watched = [*range(2 * d), *range(len(shape.rows), len(self.directions))]
+        self.goal = [(len(self.directions) + i, bound) for i, (_, bound) in enumerate(goal)]
+        self.directions += [row for row, _ in goal]
         self.leaves = leaves_of(model, system["actions"], self.box, error, self.directions)
         self._powers: list[list[list[int]]] = []
         self._exact = self.directions

@@ -10,12 +10,14 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
 - A *tree* is nothing if all its leaves have one action; otherwise ``LEFT`` (nobody goes right) and the left subtree, or
   ``RIGHT`` likewise, or ``BOTH`` and both subtrees.
 - What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
-  experts are merged to one where they agree on the action. Then each piece in turn: for every need, ``BOUND`` (it holds
-  after the action), or instead ``VOID`` (there is nobody in this piece); and its frame, one step later.
+  experts are merged to one where they agree on the action. If the claim says ``coarse``, more are merged: the pieces
+  of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
+  holds after the action), or instead ``VOID`` (there is nobody in this piece); and its frame, one step later.
 
-Multipliers combine rows to a contradiction, or to the bound in question. The name of a row is t·(E + D + G) + k: rival
-k of the expert chosen at time t; or split k − E on the way down its tree; or condition k − E − D of the goal, missed
-(E experts, trees of depth D at most, G conditions).
+Multipliers combine rows to a contradiction, or to the bound in question. The name of a row is t·(E² + 2d + G) + k:
+with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
+what the tests on the way down its tree say (for merged pieces: the least that the tests of all of them say); with
+k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G conditions).
 """
 
 from __future__ import annotations
@@ -25,10 +27,13 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
-from moet.verify.checker.check_rows import ClosedLoop
+from moet.verify.checker.check_rows import ClosedLoop, Tests
 from moet.verify.checker.plain import PlainModel, system_digest
 
 OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = range(7)
+
+FINE, WITHIN, ACROSS = range(3)
+"""What ``coarse`` may be in a claim."""
 
 MULTIPLIER_BITS = 128
 ONE = 1 << MULTIPLIER_BITS
@@ -53,7 +58,7 @@ def check_reach(certificate: Certificate, model: PlainModel, system: dict[str, A
         raise CertificateError("the proof is about a hard mixture, but this model predicts softly")
     try:
         loop = ClosedLoop(model, system, steps, claim.get("goal", []) if certificate.kind == "reaches" else None)
-        _Walk(loop, certificate.records()).finish()
+        _Walk(loop, certificate.records(), claim.get("coarse", FINE)).finish()
     except CertificateError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, RecursionError, AttributeError) as error:
@@ -61,14 +66,14 @@ def check_reach(certificate: Certificate, model: PlainModel, system: dict[str, A
 
 
 class _Piece(NamedTuple):
-    """What leads from a frame at some time to the next: an expert (None if all agree), a node and an action.
+    """What leads from a frame at some time to the next: an expert (None for several), its tests and an action.
 
     Without an action it is those who miss a condition of the goal.
     """
 
     time: int
     expert: int | None
-    node: int
+    tests: Tests
     action: int | None
     missed: int = -1
 
@@ -77,12 +82,12 @@ class _Choices(NamedTuple):
     """What the rows of one time are about, and those that were made already."""
 
     expert: int | None
-    splits: list[tuple[int, bool]]
+    tests: Tests
     missed: int
     rows: dict[int, Row]
 
 
-_NO_CHOICES = _Choices(None, [], -1, {})
+_NO_CHOICES = _Choices(None, {}, -1, {})
 
 
 class _Walk:
@@ -92,14 +97,17 @@ class _Walk:
     state, the constant parts of functions of it, and what has been chosen.
     """
 
-    def __init__(self, loop: ClosedLoop, records: Records) -> None:
+    def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
+        if coarse not in (FINE, WITHIN, ACROSS):
+            raise CertificateError(f"the certificate is coarse in an unknown way: {coarse!r}")
         self.loop = loop
         self.records = records
+        self.coarse = coarse
         self.stack: list[_Piece] = []
         self.constants = [[0] * loop.d for _ in range(loop.steps + 1)]
         self.values: list[dict[int, int]] = [{} for _ in range(loop.steps + 1)]
         self.choices = [_NO_CHOICES] * (loop.steps + 1)
-        self.per_step = loop.n_experts + loop.depth + len(loop.goals)
+        self.per_step = loop.n_experts**2 + 2 * loop.d + len(loop.goals)
 
     def finish(self) -> None:
         """Raise CertificateError unless the records prove the claim."""
@@ -115,12 +123,11 @@ class _Walk:
     def _visit(self, piece: _Piece) -> None:
         loop, t = self.loop, piece.time
         if piece.action is None:
-            self.choices[t] = _Choices(None, [], piece.missed, {})
+            self.choices[t] = _Choices(None, {}, piece.missed, {})
             if t < loop.steps:
                 self._expand(t)
             return
-        way = loop.ways[piece.expert][piece.node] if piece.expert is not None else []
-        self.choices[t] = _Choices(piece.expert, way, self.choices[t].missed, {})
+        self._choose(t, piece.expert, piece.tests)
         self.constants[t + 1] = loop.successor(t, self.constants[t], piece.action)
         self.values[t + 1] = {}
         self.choices[t + 1] = _NO_CHOICES
@@ -143,11 +150,11 @@ class _Walk:
     def _miss_goal(self, t: int) -> None:
         for i in range(len(self.loop.goals)):
             kind, multipliers = self._record()
-            self.choices[t] = _Choices(None, [], i, {})
+            self.choices[t] = _Choices(None, {}, i, {})
             if kind == DEAD:
                 self._contradiction(multipliers, t)
             elif kind == OPEN and t < self.loop.steps:
-                self.stack.append(_Piece(t, None, -1, None, i))
+                self.stack.append(_Piece(t, None, {}, None, i))
             else:
                 raise CertificateError(f"record {kind} where the goal at time {t} is due")
 
@@ -155,47 +162,39 @@ class _Walk:
         pieces: list[_Piece] = []
         for e in range(self.loop.n_experts):
             kind, multipliers = self._record()
-            self.choices[t] = _Choices(e, [], self.choices[t].missed, {})
             if kind == DEAD:
+                self._choose(t, e, {})
                 self._contradiction(multipliers, t)
             elif kind == OPEN:
-                pieces += self._tree(t, e, 0)
+                found = self._tree(t, e, 0)
+                pieces += _merged(found) if self.coarse == WITHIN else found
             else:
                 raise CertificateError(f"record {kind} where an expert is due")
+        if self.coarse == ACROSS:
+            pieces = _merged(pieces)
         if len(pieces) > 1 and _agree(pieces):
-            pieces = [_Piece(t, None, -1, pieces[0].action)]
+            pieces = [_Piece(t, None, {}, pieces[0].action)]
         self.stack.extend(reversed(pieces))
 
     def _tree(self, t: int, e: int, node: int) -> list[_Piece]:
-        action = self.loop.actions[e][node]
+        action, tests, tree = self.loop.actions[e][node], self.loop.tests[e], self.loop.trees[e]
         if action is not None:
-            return [_Piece(t, e, node, action)]
+            return [_Piece(t, e, tests[node], action)]
         kind, multipliers = self._record()
         if kind == LEFT or kind == RIGHT:
-            self._go(t, node, kind == RIGHT)
+            self._choose(t, e, tests[tree.right[node] if kind == LEFT else tree.left[node]])
             self._contradiction(multipliers, t)
-            self._return(t)
         elif kind != BOTH:
             raise CertificateError(f"record {kind} where a split is due")
-        tree = self.loop.trees[e]
         pieces: list[_Piece] = []
         if kind != RIGHT:
-            self._go(t, node, True)
             pieces += self._tree(t, e, tree.left[node])
-            self._return(t)
         if kind != LEFT:
-            self._go(t, node, False)
             pieces += self._tree(t, e, tree.right[node])
-            self._return(t)
-        return [_Piece(t, e, node, pieces[0].action)] if _agree(pieces) else pieces
+        return [_Piece(t, e, tests[node], pieces[0].action)] if _agree(pieces) else pieces
 
-    def _go(self, t: int, node: int, left: bool) -> None:
-        self.choices[t].splits.append((node, left))
-
-    def _return(self, t: int) -> None:
-        choices = self.choices[t]
-        choices.splits.pop()
-        choices.rows.pop(self.loop.n_experts + len(choices.splits), None)
+    def _choose(self, t: int, expert: int | None, tests: Tests) -> None:
+        self.choices[t] = _Choices(expert, tests, self.choices[t].missed, {})
 
     def _record(self) -> tuple[int, Multipliers]:
         code = self.records.code()
@@ -242,24 +241,25 @@ class _Walk:
         return known[k]
 
     def _make(self, t: int, k: int) -> Row:
-        loop, (expert, splits, missed, _) = self.loop, self.choices[t]
-        if k < loop.n_experts:
-            if expert is None or k == expert:
-                raise CertificateError(f"expert {k} is no rival at time {t}")
-            row, limit = loop.rival(t, expert, k)
-            return row, limit + self._value(t, expert) - self._value(t, k), False
-        k -= loop.n_experts
-        if k < loop.depth:
-            if expert is None or k >= len(splits):
-                raise CertificateError(f"there is no split {k} at time {t}")
-            node, left = splits[k]
-            tree = loop.trees[expert]
-            row, limit, strict = loop.split(t, tree.feature[node], tree.threshold[node], left)
-            value = self._value(t, loop.n_experts + tree.feature[node])
+        loop, (expert, tests, missed, _) = self.loop, self.choices[t]
+        if k < loop.n_experts**2:
+            e, j = divmod(k, loop.n_experts)
+            if e != expert or j == e:
+                raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
+            row, limit = loop.rival(t, e, j)
+            return row, limit + self._value(t, e) - self._value(t, j), False
+        k -= loop.n_experts**2
+        if k < 2 * loop.d:
+            feature, left = k // 2, k % 2 == 0
+            if (feature, left) not in tests:
+                raise CertificateError(f"there is no test {k} at time {t}")
+            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
+            value = self._value(t, loop.n_experts + feature)
             return row, limit - value if left else limit + value, strict
-        i = loop.first_goal + k - loop.depth
-        if missed < 0 or i != loop.first_goal + missed:
-            raise CertificateError(f"condition {k - loop.depth} of the goal is not missed at time {t}")
+        k -= 2 * loop.d
+        i = loop.first_goal + k
+        if missed != k:
+            raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
         row, limit = loop.condition(t, i)
         return [-a for a in row], self._value(t, i) - limit, True
 
@@ -269,6 +269,21 @@ class _Walk:
         if i not in known:
             known[i] = self.loop.constant(t, self.constants[t], i)
         return known[i]
+
+
+def _merged(pieces: list[_Piece]) -> list[_Piece]:
+    """One piece per action, with what the tests of its parts have in common."""
+    merged: dict[int | None, _Piece] = {}
+    for piece in pieces:
+        before = merged.get(piece.action, piece)
+        common = {
+            (feature, left): max(limit, piece.tests[feature, left]) if left else min(limit, piece.tests[feature, left])
+            for (feature, left), limit in before.tests.items()
+            if (feature, left) in piece.tests
+        }
+        expert = piece.expert if piece.expert == before.expert else None
+        merged[piece.action] = piece._replace(expert=expert, tests=common)
+    return list(merged.values())
 
 
 def _agree(pieces: list[_Piece]) -> bool:

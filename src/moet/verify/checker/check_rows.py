@@ -26,6 +26,8 @@ UNIT = Fraction(1, 2**53)
 Vector = list[Fraction]
 HalfSpace = tuple[Vector, Fraction]
 """Coefficients a and bound b of a·x <= b."""
+Tests = dict[tuple[int, bool], float]
+"""Thresholds by state and side: True is x <= threshold, False is x > threshold."""
 
 
 class ClosedLoop:
@@ -40,7 +42,6 @@ class ClosedLoop:
     ) -> None:
         self.trees = model.trees
         self.n_experts = len(model.trees)
-        self.depth = max(_depth(tree) for tree in model.trees)
         self.steps = steps
         self.d = d = len(system["states"])
         if len(model.feature_names) != d:
@@ -60,7 +61,7 @@ class ClosedLoop:
             raise CertificateError("an observation error is negative")
         actions = [action_number(label, system["actions"]) for label in model.classes]
         self.actions = [_actions(tree, actions) for tree in model.trees]
-        self.ways = [_ways(tree) for tree in model.trees]
+        self.tests = [_tests(tree) for tree in model.trees]
 
         self.needs, self.goals = _conditions(system, d, goal)
         conditions = self.needs + self.goals
@@ -212,18 +213,16 @@ def _box(sides: Any, d: int) -> list[tuple[Fraction, Fraction]]:
     return [interval(pair) for pair in sized(sides, d)]
 
 
-def _depth(tree: PlainTree) -> int:
-    return max(len(way) for way in _ways(tree))
-
-
-def _ways(tree: PlainTree) -> list[list[tuple[int, bool]]]:
-    """For every node, the splits that lead to it and whether it is on their left."""
-    ways: list[list[tuple[int, bool]]] = [[] for _ in tree.label]
+def _tests(tree: PlainTree) -> list[Tests]:
+    """For every node, the tests that lead to it; of those on one side of one state, the tightest."""
+    tests: list[Tests] = [{} for _ in tree.label]
     for node, label in enumerate(tree.label):  # children come after their parents
         if label < 0:
-            ways[tree.left[node]] = [*ways[node], (node, True)]
-            ways[tree.right[node]] = [*ways[node], (node, False)]
-    return ways
+            feature, threshold = tree.feature[node], tree.threshold[node]
+            below, above = (tests[node].get((feature, left), threshold) for left in (True, False))
+            tests[tree.left[node]] = tests[node] | {(feature, True): min(below, threshold)}
+            tests[tree.right[node]] = tests[node] | {(feature, False): max(above, threshold)}
+    return tests
 
 
 def _actions(tree: PlainTree, actions: list[int]) -> list[int | None]:

@@ -1,16 +1,8 @@
 """Checker of proofs about single inputs: ``always``, ``equivalent`` and ``closest``. Standard library only.
 
 Each of them claims that two grouped models (classes gathered into groups; one of them may be constant) answer every
-input of a body with the same group. The body is a box, or a box and an open ball. The checker goes through all pairs of
-experts and, for each, through both trees: first the tests of the first model until all leaves below give one group,
-then those of the second. Boxes without a point and nodes whose groups agree need no proof. For every other node a
-record says either ``split``, and the checker looks at both children, or ``cut`` with multipliers λ >= 0 of the
-conditions under which the two experts answer, row_i·x >= bound_i. The cut is right if
-
-    max {Σ_i λ_i row_i·x : x in the body} < Σ_i λ_i bound_i,
-
-or if both are equal and one of the conditions, or one of the sides where the maximum lies, is strict. At a node that
-has no test left only a cut is a proof.
+input of a body with the same group: what the body, the groups and the conditions of the experts are is made from the
+claim here, and :mod:`~moet.verify.checker.check_agreement` goes through the proof.
 
 All arithmetic is on integers: coordinates are multiplied by one number, and weights by another, that make them whole.
 """
@@ -21,49 +13,14 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.check_agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.plain import PlainModel, PlainTree
 
-_SPLIT, _CUT, _EXACT_CUT = 0, 1, 2
-_LARGEST_EXPONENT = 10**6
 _MOST_OPEN = 16
-
-
-class _Side(NamedTuple):
-    """A bound of a coordinate; ``place`` is infinite where there is none."""
-
-    place: Any  # an integer, or an infinite float
-    strict: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        return isinstance(self.place, float)
-
-
-class _Ball(NamedTuple):
-    """Open ball of the 1-norm."""
-
-    centre: list[int]
-    radius: int
-
-
-class _Condition(NamedTuple):
-    """coefficients·x >= bound, or > if strict."""
-
-    coefficients: list[int]
-    bound: int
-    strict: bool
-
-
-class _Grouped(NamedTuple):
-    """Trees with the group of all leaves below each node (-1: several), and conditions[e][k]: e answers, not k."""
-
-    trees: list[PlainTree]
-    only: list[list[int]]
-    conditions: list[list[_Condition]]
 
 
 def check_static(certificate: Certificate, *models: PlainModel) -> None:
@@ -92,7 +49,7 @@ def _check_always(claim: dict[str, Any], models: Sequence[PlainModel], records: 
         unit = _coordinate_unit([model], [*part_lo, *part_hi])
         conditions = _relaxed_conditions(model, part_lo, part_hi)
         (a,) = _grouped([model], [groups], unit, [conditions])
-        _check_agreement(records, a, _constant(len(lo)), _sides(part_lo, part_hi, unit), None)
+        check_agreement(records, a, _constant(len(lo)), _sides(part_lo, part_hi, unit), None)
 
 
 def _check_equivalent(claim: dict[str, Any], models: Sequence[PlainModel], records: Records) -> None:
@@ -106,7 +63,7 @@ def _check_equivalent(claim: dict[str, Any], models: Sequence[PlainModel], recor
     unit = _coordinate_unit([first, second], [*lo, *hi])
     groups = [[number[label] for label in model.classes] for model in (first, second)]
     a, b = _grouped([first, second], groups, unit, [_exact_conditions(first), _exact_conditions(second)])
-    _check_agreement(records, a, b, _sides(lo, hi, unit), None)
+    check_agreement(records, a, b, _sides(lo, hi, unit), None)
 
 
 def _check_closest(claim: dict[str, Any], models: Sequence[PlainModel], records: Records) -> None:
@@ -121,20 +78,16 @@ def _check_closest(claim: dict[str, Any], models: Sequence[PlainModel], records:
     if distance is not None:
         centre, radius = [int(value * unit) for value in point], int(distance * unit)
         if claim["norm"] == "l1":
-            ball = _Ball(centre, radius)
+            ball = Ball(centre, radius)
         elif claim["norm"] == "linf":
             sides = [
-                (max(low, _Side(c - radius, True)), min(high, _Side(c + radius, True), key=_from_above))
+                (max(low, Side(c - radius, True)), min(high, Side(c + radius, True), key=from_above))
                 for (low, high), c in zip(sides, centre, strict=True)
             ]
         else:
             raise CertificateError(f"there is no norm {claim['norm']!r}")
     (a,) = _grouped([model], [groups], unit, [_exact_conditions(model)])
-    _check_agreement(records, a, _constant(len(lo)), sides, ball)
-
-
-def _from_above(side: _Side) -> tuple[int | float, bool]:
-    return side.place, not side.strict
+    check_agreement(records, a, _constant(len(lo)), sides, ball)
 
 
 def _wanted(claim: dict[str, Any], model: PlainModel, point: list[Fraction]) -> list[Any]:
@@ -151,118 +104,6 @@ def _wanted(claim: dict[str, Any], model: PlainModel, point: list[Fraction]) -> 
         below = point[tree.feature[node]] <= Fraction(tree.threshold[node])
         node = tree.left[node] if below else tree.right[node]
     return [label for k, label in enumerate(model.classes) if k != tree.label[node]]
-
-
-def _check_agreement(
-    records: Records, a: _Grouped, b: _Grouped, sides: list[tuple[_Side, _Side]], ball: _Ball | None
-) -> None:
-    for e, tree_a in enumerate(a.trees):
-        for f, tree_b in enumerate(b.trees):
-            conditions = [*a.conditions[e], *b.conditions[f]]
-            silent = {e, len(a.trees) + f}  # an expert is no rival of its own
-            stack = [(0, 0, sides)]
-            while stack:
-                node_a, node_b, box = stack.pop()
-                group_a, group_b = a.only[e][node_a], b.only[f][node_b]
-                if group_a == group_b >= 0 or _is_empty(box, ball):
-                    continue
-                code = records.code()
-                if code in (_CUT, _EXACT_CUT):
-                    _check_cut(_multipliers(records, code), conditions, silent, box, ball)
-                elif code != _SPLIT:
-                    raise CertificateError(f"unknown code {code}")
-                elif group_a < 0:
-                    low, high = _halves(tree_a, node_a, box)
-                    stack += [(tree_a.right[node_a], node_b, high), (tree_a.left[node_a], node_b, low)]
-                elif group_b < 0:
-                    low, high = _halves(tree_b, node_b, box)
-                    stack += [(node_a, tree_b.right[node_b], high), (node_a, tree_b.left[node_b], low)]
-                else:
-                    raise CertificateError(f"no proof that experts {e} and {f} agree in nodes {node_a} and {node_b}")
-
-
-def _multipliers(records: Records, code: int) -> list[tuple[int, Fraction]]:
-    """Conditions with their multipliers, none of them negative; in an exact cut each comes with an exponent."""
-    (count,) = records.refs(1)
-    if count < 0:
-        raise CertificateError("a negative number of multipliers")
-    if code == _CUT:
-        return [(ref, Fraction(number)) for ref, number in records.multipliers(count)]
-    refs, numbers = records.refs(2 * count), records.numbers(count)
-    found = []
-    for ref, exponent, number in zip(refs[::2], refs[1::2], numbers, strict=True):
-        if number < 0.0 or abs(exponent) > _LARGEST_EXPONENT:
-            raise CertificateError(f"a multiplier is negative or out of range: {number}·2^{exponent}")
-        found.append((ref, Fraction(number) * Fraction(2) ** exponent))
-    return found
-
-
-def _check_cut(
-    multipliers: list[tuple[int, Fraction]],
-    conditions: list[_Condition],
-    silent: set[int],
-    box: list[tuple[_Side, _Side]],
-    ball: _Ball | None,
-) -> None:
-    scale = math.lcm(*(factor.denominator for _, factor in multipliers))
-    direction, bound, strict = [0] * len(box), 0, False
-    for ref, factor in multipliers:
-        if not 0 <= ref < len(conditions) or ref in silent:
-            raise CertificateError(f"there is no condition {ref}")
-        condition, whole = conditions[ref], int(factor * scale)
-        direction = [total + whole * c for total, c in zip(direction, condition.coefficients, strict=True)]
-        bound += whole * condition.bound
-        strict |= condition.strict and whole > 0
-    most, attained = _most(direction, box, ball)
-    if not (most < bound or (most == bound and (strict or not attained))):
-        raise CertificateError("the multipliers of a cut do not contradict the box")
-
-
-def _most(direction: list[int], box: list[tuple[_Side, _Side]], ball: _Ball | None) -> tuple[int | float, bool]:
-    """Largest direction·x in the closed body, and whether a point of the body itself attains it."""
-    ends = [high if v > 0 else low for v, (low, high) in zip(direction, box, strict=True)]
-    attained = not any(v and end.strict for v, end in zip(direction, ends, strict=True))
-    if ball is None:
-        if any(v and end.is_open for v, end in zip(direction, ends, strict=True)):
-            return math.inf, False
-        return sum(v * end.place for v, end in zip(direction, ends, strict=True) if v), attained
-    # from the nearest point of the box on, spend what is left of the radius where it gains most
-    start = [_clamp(c, low, high) for c, (low, high) in zip(ball.centre, box, strict=True)]
-    left = ball.radius - sum(abs(s - c) for s, c in zip(start, ball.centre, strict=True))
-    most = sum(v * s for v, s in zip(direction, start, strict=True))
-    for v, end, s in sorted(zip(direction, ends, start, strict=True), key=lambda move: -abs(move[0])):
-        if v:
-            room = left if end.is_open else min(abs(end.place - s), left)
-            most += abs(v) * room
-            left -= room
-            if left == 0:  # the ball is open
-                return most, False
-    return most, attained
-
-
-def _clamp(value: int, low: _Side, high: _Side) -> Any:
-    return min(max(value, low.place), high.place)
-
-
-def _is_empty(box: list[tuple[_Side, _Side]], ball: _Ball | None) -> bool:
-    for low, high in box:
-        if low.place > high.place or (low.place == high.place and (low.strict or high.strict)):
-            return True
-    if ball is None:
-        return False
-    distances = (abs(_clamp(c, low, high) - c) for c, (low, high) in zip(ball.centre, box, strict=True))
-    return bool(sum(distances) >= ball.radius)
-
-
-def _halves(
-    tree: PlainTree, node: int, box: list[tuple[_Side, _Side]]
-) -> tuple[list[tuple[_Side, _Side]], list[tuple[_Side, _Side]]]:
-    """Parts of a box where x[feature] <= threshold, and where it is greater. Thresholds are coordinates here."""
-    k, threshold = tree.feature[node], tree.threshold[node]
-    low, high = box[k]
-    below = (low, min(high, _Side(threshold), key=_from_above))
-    above = (max(low, _Side(threshold, True)), high)
-    return [*box[:k], below, *box[k + 1 :]], [*box[:k], above, *box[k + 1 :]]
 
 
 def _identified(models: Sequence[PlainModel], digests: list[str]) -> Sequence[PlainModel]:
@@ -314,11 +155,11 @@ def _parts_of_one_sign(
         yield [low for low, _ in part], [high for _, high in part]
 
 
-def _sides(lo: list[Fraction | None], hi: list[Fraction | None], unit: int) -> list[tuple[_Side, _Side]]:
+def _sides(lo: list[Fraction | None], hi: list[Fraction | None], unit: int) -> list[tuple[Side, Side]]:
     return [
         (
-            _Side(-math.inf if low is None else int(low * unit)),
-            _Side(math.inf if high is None else int(high * unit)),
+            Side(-math.inf if low is None else int(low * unit)),
+            Side(math.inf if high is None else int(high * unit)),
         )
         for low, high in zip(lo, hi, strict=True)
     ]
@@ -381,7 +222,7 @@ def _relaxed_conditions(model: PlainModel, lo: list[Fraction | None], hi: list[F
 
 def _grouped(
     models: Sequence[PlainModel], groups: list[list[int]], unit: int, conditions: list[list[list[Linear]]]
-) -> list[_Grouped]:
+) -> list[Grouped]:
     """Models with integers for coordinates and weights, both in the same units for all of them."""
     linear = [condition for of_model in conditions for of_expert in of_model for condition in of_expert]
     scale = math.lcm(*{number.denominator for row, bound, _ in linear for number in (*row, bound)})
@@ -390,19 +231,19 @@ def _grouped(
         trees = [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]
         whole = [
             [
-                _Condition([int(c * scale) for c in row], int(bound * scale) * unit, strict)
+                Condition([int(c * scale) for c in row], int(bound * scale) * unit, strict)
                 for row, bound, strict in expert
             ]
             for expert in of_model
         ]
-        result.append(_Grouped(trees, [_only(tree, group_of_class) for tree in trees], whole))
+        result.append(Grouped(trees, [_only(tree, group_of_class) for tree in trees], whole))
     return result
 
 
-def _constant(n_features: int) -> _Grouped:
+def _constant(n_features: int) -> Grouped:
     """Model that answers everything with group 0."""
-    silent = _Condition([0] * n_features, 0, False)
-    return _Grouped([PlainTree([-1], [0.0], [-1], [-1], [0])], [[0]], [[silent]])
+    silent = Condition([0] * n_features, 0, False)
+    return Grouped([PlainTree([-1], [0.0], [-1], [-1], [0])], [[0]], [[silent]])
 
 
 def _only(tree: PlainTree, groups: list[int]) -> list[int]:

@@ -6,6 +6,8 @@ For every polytope that a block starts from, the records are those of a walk ove
   end; each is a code n and n multipliers;
 - at a *node* after the first step, for everything watched: code 0 (the bound over the whole polytope will do), n < 64
   (n multipliers prove the limit), or 64 + n (n multipliers are a contradiction: nobody gets here, and the node ends);
+- then, if there is a goal: 192, and n multipliers for each of its conditions, if all states are in it, and the node
+  ends; 64 + n as before; or 128;
 - at the last step, for every cell of the set: 64 + n, or 128 and then for every row of the shape as above;
 - else, if the model has several pieces, for the upper and the lower side of its variable: n multipliers, and the last
   or first piece that they leave; or 64 + n. Then for every leaf: 64 + n, or 128: it may be taken. Then the nodes that
@@ -27,7 +29,7 @@ from moet.verify.checker.check_enclosure import BITS, rounded
 from moet.verify.checker.documents import vector
 
 MULTIPLIER_BITS = 64
-EMPTY, POSSIBLE = 64, 128
+EMPTY, POSSIBLE, ARRIVED = 64, 128, 192
 
 Row = tuple[list[int], int]
 """Integers (a, b) such that a·x <= b, over 2^BITS."""
@@ -90,7 +92,7 @@ class Walk:
         self._visit(_Path(0, [0] * d, [], []))
 
     def _visit(self, path: _Path) -> None:
-        if path.t > 0 and not self._watch(path):
+        if path.t > 0 and (not self._watch(path) or (self.model.goal and self._arrived(path))):
             return
         if path.t == self.n_steps:
             for cell in range(len(self.shape.cells)):
@@ -120,6 +122,20 @@ class Walk:
                 self._contradiction(code, path.guards)
                 return False
             self._hold(path, q, code, path.guards, self.watch_roots[path.t - 1][i], self.watch[i], "a limit on the way")
+        return True
+
+    def _arrived(self, path: _Path) -> bool:
+        """Whether everybody on the path is in the goal."""
+        code = self.records.code()
+        if code == POSSIBLE:
+            return False
+        if code != ARRIVED:
+            self._contradiction(code, path.guards)
+            return True
+        for q, limit in self.model.goal:
+            multipliers = self._multipliers(self.records.code(), path.guards)
+            if self._proved(self.powers[path.t][q], multipliers) + self._most(path, q) > rounded(limit)[0]:
+                raise CertificateError(f"the goal is not shown to be reached (step {path.t})")
         return True
 
     def _arrive(self, path: _Path, cell: int) -> None:

@@ -29,6 +29,17 @@ class Block(NamedTuple):
     step: Step
     image: Image
 
+    def described(self) -> dict[str, Any]:
+        """What a certificate says of it, besides the model of a step."""
+        widest = np.stack([self.step.top, -self.step.bottom], axis=1).ravel()
+        watch = self.image.watch.copy()
+        watch[: len(widest)] = np.where(np.isfinite(watch[: len(widest)]), watch[: len(widest)], widest)
+        return {
+            "steps": self.n_steps,
+            "watch": np.where(np.isfinite(watch), watch, np.finfo(float).min).tolist(),
+            "set": [cell.tolist() if np.all(np.isfinite(cell)) else None for cell in self.image.family],
+        }
+
 
 @dataclass
 class Chain:
@@ -59,15 +70,7 @@ class Chain:
             known = [i for i, model in enumerate(models) if model is block.step]
             if not known:
                 models.append(block.step)
-            watch = np.where(np.isfinite(block.image.watch), block.image.watch, self._widest(block.step))
-            described.append(
-                {
-                    "steps": block.n_steps,
-                    "model": known[0] if known else len(models) - 1,
-                    "watch": watch.tolist(),
-                    "set": [cell.tolist() if np.all(np.isfinite(cell)) else None for cell in block.image.family],
-                }
-            )
+            described.append({"model": known[0] if known else len(models) - 1, **block.described()})
         shape, system = self.frame.shape, self.frame.system
         claim = {
             "steps": steps,
@@ -76,7 +79,7 @@ class Chain:
             "slice": shape.slice.tolist(),
             "edges": shape.edges.tolist(),
             "template": shape.template.tolist(),
-            "models": [_plain_step(model) for model in models],
+            "models": [plain_step(model) for model in models],
             "blocks": described,
         }
         certificate = Certificate("invariant" if steps is None else "blocks", claim)
@@ -84,11 +87,6 @@ class Chain:
             if not self.frame.prove(block.family, block.step, block.n_steps, block.image, certificate):
                 raise Stopped("a claim that holds in floats could not be proved with a margin")
         return certificate
-
-    def _widest(self, step: Step) -> Floats:
-        """Limits of what is watched that the model allows at all."""
-        axes = np.stack([step.top, -step.bottom], axis=1).ravel()
-        return np.concatenate([axes, self.frame.watch_bounds])
 
 
 def proven_ranges(certificate: Certificate, system: System) -> dict[str, tuple[float, float]]:
@@ -115,5 +113,6 @@ def refutation(mixture: Mixture, system: System, runs: Runs) -> Verdict | None:
     return None if trace is None else Refuted(trace=trace)
 
 
-def _plain_step(step: Step) -> dict[str, Any]:
+def plain_step(step: Step) -> dict[str, Any]:
+    """What a certificate says of a model of a step."""
     return {name: value if name == "variable" else value.tolist() for name, value in step._asdict().items()}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
-from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline
-from moet.verify.loops import image
+from moet.verify.loops.image import explore
+from moet.verify.loops.image_claims import DONE, FAILED, FULL, LIMIT, Loop, Target
 from moet.verify.loops.image_rows import Book, Source
 from moet.verify.loops.shape import Shape
 from moet.verify.rounding import gate_errors
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.description import Side
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
@@ -59,6 +62,13 @@ class Image(NamedTuple):
     watch: Floats
 
 
+class Records(Protocol):
+    """Where the records of a proof go, such as a certificate."""
+
+    def add(self, codes: Any, refs: Any, numbers: Any) -> None:
+        """Append records."""
+
+
 class Stopped(Exception):
     """The search cannot go on; the message says why."""
 
@@ -75,24 +85,34 @@ class Frame:
     """A closed loop with sets of one shape.
 
     A family of sets is an array of limits: one row per cell, one column per row of the shape; −inf where a cell is
-    empty. First states are a family of one cell with the limits of the axes only.
+    empty. First states are a family of one cell with the limits of the axes only. With a goal, the question is whether
+    all runs enter it, and not whether they are safe; those that are in it are not followed.
     """
 
-    def __init__(self, mixture: Mixture, system: System, shape: Shape, deadline: Deadline, effort: Effort) -> None:
+    def __init__(
+        self,
+        mixture: Mixture,
+        system: System,
+        shape: Shape,
+        deadline: Deadline,
+        effort: Effort,
+        goal: Sequence[HalfSpace] | None = None,
+    ) -> None:
         self.mixture = mixture
         self.system = system
         self.shape = shape
         self._effort = effort
         self._deadline = deadline
         self._leaves = leaves_of(mixture, system.actions_of(mixture))
-        slanted = [half for half in system.safe if sum(map(bool, half.coefficients)) > 1]
+        slanted = [half for half in system.safe if goal is None and sum(map(bool, half.coefficients)) > 1]
         self.watch_bounds = np.array([float(half.bound) for half in slanted])
         self._watch_rows = np.array([half.coefficients for half in slanted], float).reshape(-1, system.n_states)
+        self._goal = goal or ()
 
     @property
     def initial(self) -> Floats:
         """The family of first states."""
-        return np.array([[float(bound) for low, high in self.system.initial for bound in (high, -low)]])
+        return box_family(self.system.initial)
 
     def grow(self, family: Floats, step: Step, n_steps: int) -> Image:
         """Find where a family leads in ``n_steps`` steps."""
@@ -103,20 +123,20 @@ class Frame:
             self._explore(cell, loop, target, watch, limits, False, _book(0, 0))
         return Image(self.inflated(limits, _INFLATION), _larger(watch, _INFLATION))
 
-    def prove(self, family: Floats, step: Step, n_steps: int, image_: Image, certificate: Certificate) -> bool:
+    def prove(self, family: Floats, step: Step, n_steps: int, image: Image, records: Records) -> bool:
         """Write down why a family leads where it does; False if that cannot be proved as it stands."""
         loop, target = self._loop(step, n_steps), self._target()
         for cell in self._cells(family):
             book = _book(2**16, 2**17)
             while True:
-                status = self._explore(cell, loop, target, image_.watch.copy(), image_.family.copy(), True, book)
-                if status != image.FULL:
+                status = self._explore(cell, loop, target, image.watch.copy(), image.family.copy(), True, book)
+                if status != FULL:
                     break
                 book = _book(int(book.used[0]), int(max(book.used[1:])))
-            if status != image.DONE:
+            if status != DONE:
                 return False
             n_codes, n_refs, n_numbers = book.used.tolist()
-            certificate.add(book.codes[:n_codes], book.refs[:n_refs], book.numbers[:n_numbers])
+            records.add(book.codes[:n_codes], book.refs[:n_refs], book.numbers[:n_numbers])
         return True
 
     def _cells(self, family: Floats) -> list[Floats]:
@@ -125,8 +145,8 @@ class Frame:
     def _explore(
         self,
         limits: Floats,
-        loop: image.Loop,
-        target: image.Target,
+        loop: Loop,
+        target: Target,
         watch: Floats,
         target_limits: Floats,
         proving: bool,
@@ -136,11 +156,14 @@ class Frame:
         if self._deadline.passed:
             raise Stopped(self._deadline.reason)
         source = self._source(limits, loop)
-        status: int = image.explore(source, loop, target, watch, target_limits, proving, book, counts, _MAX_NODES)
+        stop = self._deadline.flag
+        status: int = explore(source, loop, target, watch, target_limits, proving, book, counts, _MAX_NODES, stop)
         self._effort.update(dict(zip(("nodes", "paths", "programs"), counts.tolist(), strict=True)))
-        if status == image.LIMIT:
+        if status == LIMIT:
+            if self._deadline.passed:
+                raise Stopped(self._deadline.reason)
             raise Stopped(f"a set takes more than {_MAX_NODES} nodes")
-        if status == image.FAILED and not proving:
+        if status == FAILED and not proving:
             raise Stopped("the linear programs lost their precision")
         return status
 
@@ -160,7 +183,7 @@ class Frame:
         most = np.max(limits, axis=0)
         return -most[1::2], most[0::2]
 
-    def _source(self, limits: Floats, loop: image.Loop) -> Source:
+    def _source(self, limits: Floats, loop: Loop) -> Source:
         d = self.system.n_states
         high, low = limits[0 : 2 * d : 2], -limits[1 : 2 * d : 2]
         middle, half = (low + high) / 2, (high - low) / 2
@@ -176,21 +199,23 @@ class Frame:
         bounds[:n_rows] = (limits[2 * d :] - rows @ middle) / scales[:n_rows]
         return Source(scaled, bounds, scales, np.arange(width), n_rows, middle, half)
 
-    def _room(self, loop: image.Loop) -> int:
+    def _room(self, loop: Loop) -> int:
         """Most guards that a path has, and the two sides of a cell."""
         return (len(loop.powers) - 1) * int(np.diff(loop.leaf_start).max()) + 2
 
-    def _target(self) -> image.Target:
+    def _target(self) -> Target:
         low, high = self.shape.sides
-        return image.Target(np.arange(len(self.shape.rows)), self.shape.slice_sides, low, high)
+        return Target(np.arange(len(self.shape.rows)), self.shape.slice_sides, low, high)
 
-    def _loop(self, step: Step, n_steps: int) -> image.Loop:
+    def _loop(self, step: Step, n_steps: int) -> Loop:
         d = self.system.n_states
         error = np.array([float(e) for e in self.system.observation_error])
         weights, bias = self.mixture.gate_weights, self.mixture.gate_bias
         logit_error = gate_errors(weights, bias, step.bottom - error, step.top + error)
         directions = [*self.shape.rows, *self._watch_rows]
         watched = [*range(2 * d), *range(len(self.shape.rows), len(directions))]
+        goals = np.arange(len(directions), len(directions) + len(self._goal))
+        directions += [np.array(half.coefficients, np.float64) for half in self._goal]
         rivals = {}
         for i in range(len(weights)):
             for j in range(len(weights)):
@@ -212,7 +237,7 @@ class Frame:
         powers = [np.array(directions)]
         for _ in range(n_steps):
             powers.append(powers[-1] @ step.matrix)
-        return image.Loop(
+        return Loop(
             directions=powers[0],
             powers=np.array(powers),
             matrix=step.matrix,
@@ -225,7 +250,14 @@ class Frame:
             guards=np.array(guards, np.int64),
             guard_limits=np.array(limits, np.float64),
             leaf_action=np.array([leaf.action for leaf in self._leaves]),
+            goals=goals,
+            goal_limits=np.array([half.bound for half in self._goal], np.float64),
         )
+
+
+def box_family(box: Sequence[Side]) -> Floats:
+    """Make a box a family of one cell."""
+    return np.array([[float(bound) for low, high in box for bound in (high, -low)]])
 
 
 def leaves_of(mixture: Mixture, actions: tuple[int, ...]) -> list[Leaf]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.chain import Block, Chain
 from moet.verify.loops.frame import Image, Stopped
 from moet.verify.loops.ladder import Setting, try_settings
@@ -37,21 +37,22 @@ and relative to what was needed."""
 _MAX_ROUNDS = 200
 
 
-def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline) -> Verdict:
+def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None) -> Verdict:
     """Decide whether ``system`` never leaves its safe set when ``mixture`` acts."""
-    verdict = try_settings(mixture, system, None, _SIMULATED_STEPS, LADDER, _invariant, deadline)
+    verdict = try_settings(mixture, system, None, _SIMULATED_STEPS, LADDER, _invariant, deadline, progress)
     if isinstance(verdict, Unknown):
         return replace(verdict, reason=f"no invariant was found: {verdict.reason}")
     return verdict
 
 
-def _invariant(chain: Chain, runs: Runs, setting: Setting) -> list[Block]:
+def _invariant(chain: Chain, runs: Runs, setting: Setting, advance: Progress) -> list[Block]:
     """The first states lie in a family, and the family leads into itself."""
     frame = chain.frame
     first = chain.advance(frame.initial, 0)
     family = np.maximum(_hull(frame.shape, runs), first.image.family)
     family = frame.inflated(family, _START)
-    for _ in range(_MAX_ROUNDS):
+    for done in range(1, _MAX_ROUNDS + 1):
+        advance(done / _MAX_ROUNDS, f"round {done}")
         block = chain.advance(family, setting.n_steps)
         reached = block.image.family
         if np.all(reached <= family):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from moet.model.mixture import Mixture
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.chain import Block, Chain, refutation
 from moet.verify.loops.frame import Effort, Frame, Stopped
 from moet.verify.loops.runs import Runs, simulate
@@ -24,8 +24,8 @@ class Setting(NamedTuple):
     n_pieces: int
 
 
-Attempt = Callable[[Chain, Runs, Setting], list[Block]]
-"""Finds the blocks of a proof, or raises Stopped; it may look at simulated runs."""
+Attempt = Callable[[Chain, Runs, Setting, Progress], list[Block]]
+"""Finds the blocks of a proof, or raises Stopped; it may look at simulated runs, and says how far it is."""
 
 
 def try_settings(
@@ -36,6 +36,7 @@ def try_settings(
     ladder: Sequence[Setting],
     attempt: Attempt,
     deadline: Deadline,
+    progress: Progress | None = None,
 ) -> Verdict:
     """Simulate some steps; unless they refute safety, attempt a proof with each setting until one succeeds."""
     runs = simulate(mixture, system, n_simulated)
@@ -43,10 +44,16 @@ def try_settings(
     if refuted is not None:
         return refuted
     effort = Effort()
-    for setting in ladder:
+    for i, setting in enumerate(ladder):
+
+        def advance(share: float, note: str, i: int = i) -> None:
+            if progress is not None:
+                tried = f"attempt {i + 1} of {len(ladder)}"
+                progress((i + share) / len(ladder), f"{tried}: {note}, {effort['nodes']} nodes")
+
         chain = _chain(mixture, system, runs, setting, deadline, effort)
         try:
-            certificate = chain.certificate(attempt(chain, runs, setting), steps)
+            certificate = chain.certificate(attempt(chain, runs, setting, advance), steps)
             return Proved(certificate=certificate, effort=effort.report(deadline))
         except Stopped as stop:
             reason = str(stop)

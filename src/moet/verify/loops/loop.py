@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.progress import progress_bar
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.reach import ReachSearch
 from moet.verify.result import Unknown, Verdict
-from moet.verify.systems.conditions import HalfSpace, half_spaces
-from moet.verify.systems.system import AffineSystem, System
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
 
 _TICKS = 1000
 
@@ -65,12 +66,13 @@ def safe(
     if steps is None:
         from moet.verify.loops.invariant import safe_for_ever
 
-        return safe_for_ever(mixture, system, deadline)
+        return _with_progress(partial(safe_for_ever, mixture, system, deadline), "growing a set", verbose)
     _check_steps(steps)
     if not isinstance(system, AffineSystem) or steps > MOST_SEARCHED_STEPS:
         from moet.verify.loops.blocks import safe_in_blocks
 
-        verdict = safe_in_blocks(mixture, system, steps, deadline)
+        decide = partial(safe_in_blocks, mixture, system, steps, deadline)
+        verdict = _with_progress(decide, "following sets", verbose)
         if not isinstance(system, AffineSystem) or not isinstance(verdict, Unknown):
             return verdict
     return _search(mixture, system, steps, None, deadline, seed, verbose)
@@ -91,7 +93,8 @@ def reaches(
     Parameters
     ----------
     model, system, timeout, seed, verbose
-        As for :func:`safe`; the system must be affine.
+        As for :func:`safe`. Nonlinear systems take minutes rather than milliseconds: the first states are cut into
+        small parts, each of which is followed for itself.
     goal : str or sequence of str, optional
         Linear conditions that all must hold, such as ``"position >= 0.5"``; by default the goal of the system.
     within : int
@@ -105,14 +108,15 @@ def reaches(
     deadline = Deadline(timeout)
     mixture = _policy(model, system, "reaches")
     _check_steps(within)
-    conditions = system.goal
-    if goal is not None:
-        conditions = half_spaces([goal] if isinstance(goal, str) else goal, system.states)
-    if not conditions:
-        raise InputError(f"the system {system.name!r} has no goal; give one, such as goal='{system.states[0]} >= 1'")
-    if not isinstance(system, AffineSystem):
-        raise InputError(f"reaches is for affine systems so far, and {system.name!r} is a {type(system).__name__}")
-    return _search(mixture, system, within, conditions, deadline, seed, verbose)
+    conditions = system.goal_conditions(goal)
+    if isinstance(system, AffineSystem):
+        return _search(mixture, system, within, conditions, deadline, seed, verbose)
+    if not isinstance(system, NonlinearSystem):
+        raise InputError(f"reaches is for affine and nonlinear systems, and {system.name!r} is neither")
+    from moet.verify.loops.arrival import ArrivalSearch
+
+    search = ArrivalSearch(mixture, system, conditions, within, deadline, seed)
+    return _with_progress(search.decide, "following", verbose)
 
 
 def _search(
@@ -124,10 +128,15 @@ def _search(
     seed: int,
     verbose: bool,
 ) -> Verdict:
-    search = ReachSearch(mixture, system, steps, goal, seed)
+    search = ReachSearch(mixture, system, steps, goal, deadline, seed)
+    return _with_progress(search.decide, "searching", verbose)
+
+
+def _with_progress(decide: Callable[[Progress | None], Verdict], doing: str, verbose: bool) -> Verdict:
+    """Decide a question and, if that is wanted, show how far the search is."""
     if not verbose:
-        return search.decide(deadline)
-    with progress_bar("searching", _TICKS, shown=True) as advance:
+        return decide(None)
+    with progress_bar(doing, _TICKS, shown=True) as advance:
         shown = 0
 
         def progress(share: float, note: str) -> None:
@@ -136,7 +145,7 @@ def _search(
                 advance(note)
                 shown += 1
 
-        return search.decide(deadline, progress)
+        return decide(progress)
 
 
 def _policy(model: Any, system: System, question: str) -> Mixture:

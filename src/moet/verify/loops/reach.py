@@ -7,7 +7,7 @@ confirms counterexamples, and here these are put together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -17,10 +17,12 @@ from moet.errors import InputError
 from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.reach_doubt import Doubt, Proofs, Violation
 from moet.verify.loops.reach_kernel import run
 from moet.verify.loops.reach_state import (
+    ASKING,
+    COARSE,
     CODES,
     CONDITION,
     DONE,
@@ -50,11 +52,11 @@ from moet.verify.simplex import OPTIMAL, solve
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.system import AffineSystem
 
-Progress = Callable[[float, str], None]
-"""Called with the share of the work that is done, as far as one can tell, and a note."""
-
 SLICE = 2000
 """Pieces between two looks at the clock."""
+
+MOST_COARSE = 20_000
+"""Pieces after which a coarse search is given up: it was to save time."""
 
 _MOST_FAILURES = 20
 """Candidates that may fail to replay before the search gives up."""
@@ -77,17 +79,24 @@ class ReachSearch:
         A hard one, whose classes are actions of the system.
     system : AffineSystem
     steps : int
-    goal : sequence of HalfSpace, optional
+    goal : sequence of HalfSpace, or None
         If given, the question is whether every run reaches it; otherwise, whether every run stays safe.
+    deadline : Deadline
     seed : int
         Of the random runs that are tried when a possible violation cannot be replayed.
     """
 
     def __init__(
-        self, mixture: Mixture, system: AffineSystem, steps: int, goal: Sequence[HalfSpace] | None = None, seed: int = 0
+        self,
+        mixture: Mixture,
+        system: AffineSystem,
+        steps: int,
+        goal: Sequence[HalfSpace] | None,
+        deadline: Deadline,
+        seed: int = 0,
     ) -> None:
         self.mixture, self.system = mixture, system
-        self.steps, self.seed = steps, seed
+        self.steps, self.deadline, self.seed = steps, deadline, seed
         if system.n_states > _MOST_STATES:
             raise InputError(f"at most {_MOST_STATES} states are supported, {system.name!r} has {system.n_states}")
         self.needs = _sides(system) if goal is not None else [*system.safe, *_sides(system)]
@@ -97,12 +106,18 @@ class ReachSearch:
         magnitude = self.loop.magnitude
         self.gate_errors = gate_errors(self.policy.weights, self.policy.bias, -magnitude, magnitude)
         self.tables = tabulate(self.loop, self.policy, self.gate_errors)
-        self.search = Search.of(self.policy, self.tables, (self.loop.low + self.loop.high) / 2)
-        claim = {"model": digest(mixture), "system": system.digest, "name": system.name, "steps": steps}
+        self.claim = {"model": digest(mixture), "system": system.digest, "name": system.name, "steps": steps}
         if goal is not None:
-            claim["goal"] = [{"coefficients": [str(a) for a in row], "bound": str(bound)} for row, bound in goal]
-        self.certificate = Certificate("safe" if goal is None else "reaches", claim)
+            self.claim["goal"] = [half.document() for half in goal]
         self.failures = 0
+        self._begin(self.policy.mergers)
+
+    def _begin(self, mergers: Sequence[int]) -> None:
+        """Start the search, or start it again; ``mergers`` are which pieces to merge, now and should that fail."""
+        coarse, *self.mergers = mergers
+        self.search = Search.of(self.policy, self.tables, (self.loop.low + self.loop.high) / 2, coarse)
+        claim = self.claim | {"coarse": coarse} if coarse else self.claim
+        self.certificate = Certificate("reaches" if self.goals else "safe", claim)
 
     @cached_property
     def replay(self) -> Replay:
@@ -114,21 +129,25 @@ class ReachSearch:
         """Decides what the compiled search was unsure about."""
         return Doubt(self.system, self.policy, self.tables, self.needs, self.goals, self.gate_errors)
 
-    def decide(self, deadline: Deadline, progress: Progress | None = None) -> Verdict:
+    def decide(self, progress: Progress | None = None) -> Verdict:
         """Search until the question is decided or time is up."""
+        deadline = self.deadline
         trace, unmet = self._look_at_start()
         if trace is not None:
-            return Refuted(trace=trace, effort=self._effort(deadline))
+            return Refuted(trace=trace, effort=self._effort())
         if unmet:
-            return Unknown(reason=unmet, effort=self._effort(deadline))
-        counts = self.search.counts
+            return Unknown(reason=unmet, effort=self._effort())
         while not deadline.passed:
+            counts = self.search.counts
             status = run(self.policy, self.tables, self.search, SLICE)
+            if counts[COARSE] and (status == ASKING or (status == PAUSED and counts[PIECES] > MOST_COARSE)):
+                self._begin(self.mergers)
+                continue
             self._flush()
             if progress is not None:
                 progress(self._share_done(), f"{counts[PIECES]} pieces, {counts[STACK]} open")
             if status == DONE:
-                effort = self._effort(deadline)
+                effort = self._effort()
                 if self.failures:
                     return Unknown(reason=self._not_replayed(), effort=effort)
                 return Proved(certificate=self.certificate, effort=effort)
@@ -136,10 +155,10 @@ class ReachSearch:
                 continue
             trace = self._settle()
             if trace is not None:
-                return Refuted(trace=trace, effort=self._effort(deadline))
+                return Refuted(trace=trace, effort=self._effort())
             if self.failures > _MOST_FAILURES:
-                return Unknown(reason=self._not_replayed(), effort=self._effort(deadline))
-        return Unknown(reason=deadline.reason, effort=self._effort(deadline))
+                return Unknown(reason=self._not_replayed(), effort=self._effort())
+        return Unknown(reason=deadline.reason, effort=self._effort())
 
     def _look_at_start(self) -> tuple[Trace | None, str | None]:
         """A first state that is unsafe already; or why a proof is impossible from the start."""
@@ -262,14 +281,13 @@ class ReachSearch:
             share /= n_pieces
         return 1.0 - min(1.0, left)
 
-    def _effort(self, deadline: Deadline) -> dict[str, float]:
+    def _effort(self) -> dict[str, float]:
         counts = self.search.counts
         return {
-            "seconds": deadline.seconds,
+            "seconds": self.deadline.seconds,
             "pieces": int(counts[PIECES]),
             "programs": int(counts[PROGRAMS]),
             "paths": int(counts[PATHS]),
-            "certificate_bytes": self.certificate.n_bytes,
         }
 
     def _not_replayed(self) -> str:
@@ -302,11 +320,13 @@ def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals:
     arrays = (low, high, disturbance, matrix, offsets, error)
     if not all(np.all(np.isfinite(values)) for values in arrays):
         raise InputError(f"the system {system.name!r} has numbers beyond the range of float64")
+    powers = [np.eye(d)]
+    for _ in range(steps):
+        powers.append(matrix @ powers[-1])
     return Loop(
-        steps=steps,
         low=low,
         high=high,
-        matrix=np.ascontiguousarray(matrix),
+        powers=np.stack(powers),
         offsets=np.ascontiguousarray(offsets),
         radius=radius,
         need_rows=_rows(needs, d),

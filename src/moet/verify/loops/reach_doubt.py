@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from moet.verify.checker.certificate import Certificate
-from moet.verify.loops.reach_state import BOUND, DEAD, EXPERT, N_ROWS, NODE, START, TAKEN, TIME, VOID, Search
-from moet.verify.loops.reach_tables import DEPTH, FEATURE, LEFT_CHILD, PARENT, Floats, Ints, Policy, Tables
+from moet.verify.loops.reach_state import BOUND, DEAD, EXPERT, N_ROWS, START, TAKEN, TIME, VOID, Search
+from moet.verify.loops.reach_tables import Floats, Ints, Policy, Tables
 from moet.verify.rational import Row, Side, decide
 from moet.verify.simplex import proven_bound
 from moet.verify.systems.conditions import HalfSpace
@@ -93,7 +93,7 @@ class Doubt:
         At the last step that includes the conditions of the goal.
         """
         time, n_rows = int(search.frames[frame, TIME]), int(search.frames[frame, N_ROWS])
-        rows = dict(self._rows(search.frames[: frame + 1], set(search.names[:n_rows].tolist())))
+        rows = dict(self._rows(search.frames[: frame + 1], search.tests, set(search.names[:n_rows].tolist())))
         constant = self._constant(search.frames[: frame + 1])
         last = len(self._tables.rows) - 1
         first = len(self._tables.coefficients) - len(self._needs) - len(self._goals)
@@ -101,7 +101,7 @@ class Doubt:
         records: list[tuple[int, list[tuple[int, float]]]] = []
         for i, condition in enumerate([*self._needs, *missable]):
             is_goal = i >= len(self._needs)
-            guard = self._name(time, self._tables.n_experts + self._policy.depth + i - len(self._needs))
+            guard = self._goal_name(time, i - len(self._needs))
             multipliers = self._ask_highs(search, frame, time, first + i)
             if multipliers is None:
                 answer = self._decide(rows, condition, time, constant)
@@ -169,29 +169,27 @@ class Doubt:
         parts = zip(self._system.matrix, offset, self._middle, strict=True)
         return [_dot(row, constant) + o + m for row, o, m in parts]
 
-    def _rows(self, frames: Ints, wanted: set[int]) -> Iterator[tuple[int, ExactRow]]:
+    def _rows(self, frames: Ints, tests: Floats, wanted: set[int]) -> Iterator[tuple[int, ExactRow]]:
         """Rows a·x_0 <= b of the decisions on a path, by name."""
-        policy, tables = self._policy, self._tables
+        n_experts = self._tables.n_experts
         constant: Vector = [Fraction(0)] * len(self._radius)
-        for before, frame in pairwise(frames):
-            time, expert, node = int(before[TIME]), int(frame[EXPERT]), int(frame[NODE])
+        for (before, frame), limits in zip(pairwise(frames), tests[1:], strict=False):
+            time, expert = int(before[TIME]), int(frame[EXPERT])
             if expert < START:
                 i = int(START) - 1 - expert
                 coefficients, bound = self._goals[i]
                 limit = _dot(coefficients, constant) + self._disturbance(coefficients, time) - bound
                 row = [-a for a in self._linear(coefficients, time)]
-                yield self._name(time, tables.n_experts + policy.depth + i), ExactRow(row, limit, True)
+                yield self._goal_name(time, i), ExactRow(row, limit, True)
                 continue
-            for j in range(tables.n_experts if expert >= 0 else 0):
-                name = self._name(time, j)
+            for j in range(n_experts if expert >= 0 else 0):
+                name = self._name(time, n_experts * expert + j)
                 if name in wanted:
                     yield name, self._rival(time, expert, j, constant)
-            while expert >= 0 and policy.nodes[node, PARENT] >= 0:
-                split = int(policy.nodes[node, PARENT])
-                name = self._name(time, tables.n_experts + int(policy.nodes[split, DEPTH]))
+            for i, limit in enumerate(limits.ravel().tolist()):
+                name = self._name(time, n_experts**2 + i)
                 if name in wanted:
-                    yield name, self._side(time, split, policy.nodes[split, LEFT_CHILD] == node, constant)
-                node = split
+                    yield name, self._test(time, i // 2, i % 2 == 0, Fraction(limit), constant)
             constant = self._step(constant, int(frame[TAKEN]))
 
     def _rival(self, time: int, e: int, j: int, constant: Vector) -> ExactRow:
@@ -202,13 +200,10 @@ class Doubt:
         slack += _dot([abs(a) for a in difference], self._system.observation_error)
         return ExactRow(self._linear(difference, time), bias + slack - _dot(difference, constant), False)
 
-    def _side(self, time: int, split: int, left: bool, constant: Vector) -> ExactRow:
-        feature = int(self._policy.nodes[split, FEATURE])
-        sign = 1 if left else -1
-        unit = [Fraction(sign * (k == feature)) for k in range(len(self._radius))]
-        slack = self._system.observation_error[feature] + self._disturbance(unit, time)
-        limit = sign * Fraction(float(self._policy.threshold[split])) + slack - _dot(unit, constant)
-        return ExactRow(self._linear(unit, time), limit, not left and slack == 0)
+    def _test(self, time: int, k: int, left: bool, limit: Fraction, constant: Vector) -> ExactRow:
+        unit = [Fraction((1 if left else -1) * (i == k)) for i in range(len(self._radius))]
+        slack = self._system.observation_error[k] + self._disturbance(unit, time)
+        return ExactRow(self._linear(unit, time), limit + slack - _dot(unit, constant), not left and slack == 0)
 
     def _linear(self, row: Vector, time: int) -> Vector:
         """Coefficients of row·x_time as a function of x_0."""
@@ -225,7 +220,10 @@ class Doubt:
         return total
 
     def _name(self, time: int, which: int) -> int:
-        return time * (self._tables.n_experts + self._policy.depth + len(self._goals)) + which
+        return time * (self._tables.n_experts**2 + 2 * len(self._radius) + len(self._goals)) + which
+
+    def _goal_name(self, time: int, i: int) -> int:
+        return self._name(time, self._tables.n_experts**2 + 2 * len(self._radius) + i)
 
 
 def _dot(a: Vector, b: Vector) -> Fraction:

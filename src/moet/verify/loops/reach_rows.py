@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
+from moet.jit import INLINED
 from moet.verify.loops.reach_state import (
     CODES,
     HIGH,
@@ -15,16 +17,13 @@ from moet.verify.loops.reach_state import (
     REFS,
     SILENT,
     TIME,
+    WAYS,
     X,
 )
-from moet.verify.loops.reach_tables import DEPTH, FEATURE
-from moet.verify.simplex import BELOW, BORROWING, EMPTY, maximise
-
-INTERNAL = {**BORROWING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Never called from Python: without the code that unpacks Python's arguments, compiling takes a third of the time."""
+from moet.verify.simplex import BELOW, EMPTY, maximise
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def constant_part(tables: Any, s: Any, frame: int, i: int) -> float:
     """Constant part of linear function i in a frame."""
     total = tables.constants[i]
@@ -33,21 +32,39 @@ def constant_part(tables: Any, s: Any, frame: int, i: int) -> float:
     return total
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def aim(tables: Any, s: Any, time: int, i: int, sign: float) -> None:
     """Make linear function i, or its negative, the objective."""
     for k in range(tables.matrix.shape[0]):
         s.vectors[OBJECTIVE, k] = sign * tables.rows[time, i, k]
 
 
-@njit(**INTERNAL)
-def row_name(policy: Any, tables: Any, time: int, which: int) -> int:
-    """What the certificate calls a row that is added at some time: a rival, a split or a condition of the goal."""
-    return time * (tables.n_experts + policy.depth + tables.n_goals) + which
+@njit(**INLINED)
+def _row_name(tables: Any, time: int, which: int) -> int:
+    """What the certificate calls a row of some time; rows of one name differ in their limits only."""
+    return time * (tables.n_experts**2 + 2 * tables.matrix.shape[0] + tables.n_goals) + which
 
 
-@njit(**INTERNAL)
-def add_gate(policy: Any, tables: Any, s: Any, frame: int, e: int, skipped: int, n: int) -> int:
+@njit(**INLINED)
+def rival_name(tables: Any, time: int, e: int, j: int) -> int:
+    """Name of the row that says that expert e, not j, is chosen."""
+    return _row_name(tables, time, tables.n_experts * e + j)
+
+
+@njit(**INLINED)
+def test_name(tables: Any, time: int, k: int, side: float) -> int:
+    """Name of a test of state k: x_k <= threshold (side 1), or x_k > threshold (side -1)."""
+    return _row_name(tables, time, tables.n_experts**2 + 2 * k + (0 if side > 0.0 else 1))
+
+
+@njit(**INLINED)
+def goal_name(tables: Any, time: int, i: int) -> int:
+    """Name of condition i of the goal, missed."""
+    return _row_name(tables, time, tables.n_experts**2 + 2 * tables.matrix.shape[0] + i)
+
+
+@njit(**INLINED)
+def add_gate(tables: Any, s: Any, frame: int, e: int, skipped: int, n: int) -> int:
     """Add rows "expert e is possible" for all rivals but one, except those that hold in the whole box."""
     time = s.frames[frame, TIME]
     d = tables.matrix.shape[0]
@@ -57,24 +74,23 @@ def add_gate(policy: Any, tables: Any, s: Any, frame: int, e: int, skipped: int,
             continue
         for k in range(d):
             s.vectors[OBJECTIVE, k] = tables.rows[time, j, k] - tables.rows[time, e, k]
-        n = add_row(s, n, tables.pair_span[time, e, j], limit, row_name(policy, tables, time, j))
+        n = add_row(s, n, tables.pair_span[time, e, j], limit, rival_name(tables, time, e, j))
     return n
 
 
-@njit(**INTERNAL)
-def add_split(policy: Any, tables: Any, s: Any, frame: int, node: int, side: float, n: int) -> int:
-    """Add the row of one side of a split (1 is left, -1 right) unless it holds in the whole box."""
-    time, f = s.frames[frame, TIME], policy.nodes[node, FEATURE]
-    row = tables.n_experts + f
-    limit = tables.limit[time, row] - side * (s.constants[frame, f] - policy.threshold[node])
+@njit(**INLINED)
+def add_test(tables: Any, s: Any, frame: int, k: int, side: float, threshold: float, n: int) -> int:
+    """Add the row x_k <= threshold (side 1), or x_k > threshold (side -1), unless it holds in the whole box."""
+    time = s.frames[frame, TIME]
+    row = tables.n_experts + k
+    limit = tables.limit[time, row] - side * (s.constants[frame, k] - threshold)
     if limit >= tables.span[time, row]:
         return n
     aim(tables, s, time, row, side)
-    name = row_name(policy, tables, time, tables.n_experts + policy.nodes[node, DEPTH])
-    return add_row(s, n, tables.span[time, row], limit, name)
+    return add_row(s, n, tables.span[time, row], limit, test_name(tables, time, k, side))
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def add_row(s: Any, n: int, span: float, limit: float, name: int) -> int:
     """Append the row objective·y <= limit."""
     scale = span if span > 0.0 else 1.0
@@ -83,14 +99,20 @@ def add_row(s: Any, n: int, span: float, limit: float, name: int) -> int:
     s.limits[n] = limit / scale
     s.scales[n] = scale
     s.names[n] = name
+    s.place[name] = n
     return n + 1
 
 
-@njit(**INTERNAL)
-def solve(s: Any, n: int, span: float, enough: float) -> Any:
-    """Maximise the objective over the first ``n`` rows; return the status and the scale of the multipliers."""
+@njit(**INLINED)
+def solve(s: Any, name: int, n: int, span: float, enough: float) -> Any:
+    """Maximise the objective over the first ``n`` rows; return the status and the scale of the multipliers.
+
+    ``name`` is that of the objective, with which proofs are remembered.
+    """
     scale = span if span > 0.0 else 1.0
     vectors = s.vectors
+    if _known(s, name, n, enough / scale):
+        return BELOW, scale
     for k in range(vectors.shape[1]):
         vectors[OBJECTIVE, k] /= scale
     s.counts[PROGRAMS] += 1
@@ -107,10 +129,59 @@ def solve(s: Any, n: int, span: float, enough: float) -> Any:
         vectors[X],
         s.work,
     )
+    if status == BELOW:
+        _keep(s, name)
     return status, 1.0 if status == EMPTY else scale
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
+def _known(s: Any, name: int, n: int, enough: float) -> bool:
+    """Whether a proof of another frame holds here: rows of the same names have the same multipliers, other limits."""
+    width = len(s.basis)
+    for way in range(WAYS):
+        bound = s.proof_rest[name, way]
+        for i in range(width):
+            row = s.proof_rows[name, way, i]
+            if row < 0:
+                break
+            place = s.place[row]
+            if place >= n or s.names[place] != row:
+                bound = np.inf
+                break
+            bound += s.proof_numbers[name, way, i] * s.limits[place]
+        if bound < enough:
+            for i in range(width):
+                row = s.proof_rows[name, way, i]
+                s.basis[i] = s.place[row] if row >= 0 else -1
+                s.dual[i] = s.proof_numbers[name, way, i]
+            return True
+    return False
+
+
+@njit(**INLINED)
+def _keep(s: Any, name: int) -> None:
+    """Remember the proof that the last linear program found."""
+    way = s.proof_next[name]
+    s.proof_next[name] = (way + 1) % WAYS
+    width = len(s.basis)
+    used = 0
+    for i in range(width):
+        s.proof_rows[name, way, i] = -1
+        if s.basis[i] >= 0 and s.dual[i] > 0.0:
+            s.proof_rows[name, way, used] = s.names[s.basis[i]]
+            s.proof_numbers[name, way, used] = s.dual[i]
+            used += 1
+    rest = 0.0
+    for k in range(s.vectors.shape[1]):
+        left = s.vectors[OBJECTIVE, k]
+        for i in range(width):
+            if s.basis[i] >= 0 and s.dual[i] > 0.0:
+                left -= s.dual[i] * s.rows[k, s.basis[i]]
+        rest += abs(left)
+    s.proof_rest[name, way] = rest
+
+
+@njit(**INLINED)
 def record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
     """Write a record: its kind, the guard it rules out (multiplier 1), and the rows that prove it."""
     counts = s.counts

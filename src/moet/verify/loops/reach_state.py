@@ -7,34 +7,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify.loops.reach_tables import Policy, Tables
+from moet.verify.loops.reach_tables import FINE, Policy, Tables
 
 # Integers of NumPy are no literals to numba, which would compile a function anew for every literal it is called with.
 OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = np.arange(7)
 """Kinds of records; a code is its kind plus eight times the number of its multipliers."""
 
 START, EVERYONE = np.array([-2, -1])
-"""In place of the expert of a piece: all first states; what all experts agree on. The piece that misses condition i of
-the goal has START − 1 − i there."""
+"""In place of the expert of a piece: all first states; what several experts agree on. The piece that misses condition
+i of the goal has START − 1 − i there."""
 
 DONE, PAUSED, ASKING = range(3)
 """Why the search returned: nothing is left, its budget is spent, or a condition may be violated."""
 
-STACK, CODES, REFS, RESOLVED, SILENT, CONDITION, PIECES, PROGRAMS, PATHS, MOST_ROWS = range(10)
+STACK, CODES, REFS, RESOLVED, SILENT, COARSE, CONDITION, PIECES, PROGRAMS, PATHS = range(10)
 """Places in ``Search.counts``: lengths of the stack and of the records; orders of the caller (the piece on top of the
-stack has been decided; write no records); the condition in question; and what has been done so far."""
+stack has been decided; write no records; which pieces to merge); the condition in question; and what has been done so
+far."""
 
 MET, NOBODY = 1, 2
 """What the caller says in ``counts[RESOLVED]``: all conditions are met (at the last step, the goal too); or the piece
 is empty."""
 
-TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, NODE, TAKEN = range(7)
-"""Columns of ``Search.frames``; the last three say which piece of the frame before it a frame is."""
+TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, TAKEN = range(6)
+"""Columns of ``Search.frames``; the last two, and ``Search.tests``, say which piece of the frame before it it is."""
 
 OBJECTIVE, X, LOW, HIGH = range(4)
 """Rows of ``Search.vectors``."""
 
-MOST_POINTS = 16
+WAYS = 3
+"""Proofs of one objective that are remembered."""
+
+MOST_POINTS = 8
 """Known points that a frame can keep."""
 
 
@@ -45,16 +49,27 @@ class Search(NamedTuple):
     rows: NDArray[np.float64]
     limits: NDArray[np.float64]
     scales: NDArray[np.float64]
-    names: NDArray[np.int32]
-    # frames, by depth: numbers of things (see above); the constant part of the state, then of the logits; known points
+    names: NDArray[np.int64]
+    # by name, where a row was last; by name of an objective, multipliers that proved a bound, what the box adds to
+    # them, and which to forget next
+    place: NDArray[np.int64]
+    proof_rows: NDArray[np.int64]
+    proof_numbers: NDArray[np.float64]
+    proof_rest: NDArray[np.float64]
+    proof_next: NDArray[np.int64]
+    # frames, by depth: numbers of things (see above); tests as in Policy; the constant part of the state, then of the
+    # logits; known points
     frames: NDArray[np.int64]
+    tests: NDArray[np.float64]
     constants: NDArray[np.float64]
     points: NDArray[np.float64]
-    # pieces to visit: (frame, expert, node, action)
+    # pieces to visit: (frame, expert, action), and their tests
     stack: NDArray[np.int64]
-    # of the frame that is being expanded: pieces (expert, node, action); the way down a tree (node, visits, number of
-    # rows, first piece); where the points are (expert, node)
+    stack_tests: NDArray[np.float64]
+    # of the frame that is being expanded: pieces (expert, node, action) and their tests; the way down a tree (node,
+    # visits, number of rows, first piece); where the points are (expert, node)
     pieces: NDArray[np.int64]
+    piece_tests: NDArray[np.float64]
     walk: NDArray[np.int64]
     places: NDArray[np.int64]
     # linear programs: (objective, x, low, high)
@@ -69,11 +84,14 @@ class Search(NamedTuple):
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, policy: Policy, tables: Tables, middle: NDArray[np.float64]) -> Search:
+    def of(cls, policy: Policy, tables: Tables, middle: NDArray[np.float64], coarse: int = FINE) -> Search:
         """Prepare a search; ``middle`` is that of the box of first states."""
         n_times, _, d = tables.rows.shape
         n_nodes, n_frames = len(policy.nodes), n_times * (2 if tables.n_goals else 1) + 1
-        n_rows = n_times * (tables.n_experts + policy.depth + tables.n_goals)
+        n_rows = n_times * (tables.n_experts + 2 * d + tables.n_goals) + policy.depth
+        n_names = n_times * (tables.n_experts**2 + 2 * d + tables.n_goals)
+        n_objectives = n_names + n_times * tables.n_needs
+        n_stacked = n_frames * (n_nodes + tables.n_goals + 1)
         n_codes = 4 * most_records(policy, tables) + 2048
         vectors = np.zeros((4, d))
         vectors[LOW], vectors[HIGH] = -1.0, 1.0
@@ -81,12 +99,20 @@ class Search(NamedTuple):
             rows=np.zeros((d, n_rows)),
             limits=np.zeros(n_rows),
             scales=np.ones(n_rows),
-            names=np.zeros(n_rows, np.int32),
-            frames=np.zeros((n_frames, 7), np.int64),
+            names=np.zeros(n_rows, np.int64),
+            place=np.zeros(n_names, np.int64),
+            proof_rows=np.zeros((n_objectives, WAYS, d + 1), np.int64),
+            proof_numbers=np.zeros((n_objectives, WAYS, d + 1)),
+            proof_rest=np.full((n_objectives, WAYS), np.inf),
+            proof_next=np.zeros(n_objectives, np.int64),
+            frames=np.zeros((n_frames, 6), np.int64),
+            tests=np.full((n_frames, d, 2), np.inf),
             constants=np.zeros((n_frames, d + tables.n_experts)),
             points=np.zeros((n_frames, MOST_POINTS, d)),
-            stack=np.zeros((n_frames * (n_nodes + tables.n_goals + 1), 4), np.int64),
+            stack=np.zeros((n_stacked, 3), np.int64),
+            stack_tests=np.empty((n_stacked, d, 2)),
             pieces=np.zeros((n_nodes, 3), np.int64),
+            piece_tests=np.empty((n_nodes, d, 2)),
             walk=np.zeros((policy.depth + 1, 4), np.int64),
             places=np.zeros((MOST_POINTS, 2), np.int64),
             vectors=vectors,
@@ -99,8 +125,8 @@ class Search(NamedTuple):
             counts=np.zeros(10, np.int64),
         )
         search.constants[0, :d] = middle
-        search.stack[0] = 0, START, -1, -1
-        search.counts[STACK] = 1
+        search.stack[0] = 0, START, -1
+        search.counts[STACK], search.counts[COARSE] = 1, coarse
         return search
 
 

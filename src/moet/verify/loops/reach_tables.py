@@ -10,13 +10,16 @@ times the error of a row, and a certificate is checked with exact numbers in any
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from moet.jit import OPTIONS
 from moet.model.mixture import Mixture
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,8 +30,11 @@ MARGIN = 2e-12
 MIXED = -1
 """Action of a node whose leaves do not agree."""
 
-FEATURE, LEFT_CHILD, RIGHT_CHILD, PARENT, DEPTH, ACTION = range(6)
+FEATURE, LEFT_CHILD, RIGHT_CHILD, ACTION = range(4)
 """Columns of ``Policy.nodes``."""
+
+FINE, WITHIN, ACROSS = range(3)
+"""Which pieces of the same action a search merges though they are no convex set: none; those of one expert; all."""
 
 
 class Loop(NamedTuple):
@@ -36,11 +42,10 @@ class Loop(NamedTuple):
 
     Attributes
     ----------
-    steps : int
     low, high : (d,)
         Box of first states.
-    matrix : (d, d), offsets : (n_actions, d), radius : (d,)
-        Dynamics.
+    powers : (n_steps + 1, d, d), offsets : (n_actions, d), radius : (d,)
+        Dynamics, with the powers of the matrix.
     need_rows : (n, d), need_limits : (n,)
         What must hold after every step: a·x <= b.
     goal_rows : (n, d), goal_limits : (n,)
@@ -51,10 +56,9 @@ class Loop(NamedTuple):
         Bounds of the absolute value of what the policy sees.
     """
 
-    steps: int
     low: Floats
     high: Floats
-    matrix: Floats
+    powers: Floats
     offsets: Floats
     radius: Floats
     need_rows: Floats
@@ -66,41 +70,62 @@ class Loop(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """A hard mixture whose classes are actions, all its nodes in one table; for compiled code."""
+    """A hard mixture whose classes are actions, all its nodes in one table; for compiled code.
+
+    States of node n have x_k <= tests[n, k, 0] and −x_k <= tests[n, k, 1], the tightest of the tests that lead there.
+    """
 
     weights: Floats
     bias: Floats
     roots: Ints
     nodes: Ints
     threshold: Floats
+    tests: Floats
     depth: int
 
     @classmethod
     def of(cls, mixture: Mixture, actions: tuple[int, ...]) -> Policy:
         """Join the trees of a mixture; ``actions`` has the action of every class."""
-        roots = np.cumsum([0, *(tree.n_nodes for tree in mixture.trees)])[:-1].astype(np.int64)
-        nodes = np.concatenate([_nodes(*pair, np.array(actions)) for pair in zip(mixture.trees, roots, strict=True)])
-        threshold = np.concatenate([tree.threshold for tree in mixture.trees])
-        weights, bias = mixture.gate_weights.copy(), mixture.gate_bias.copy()
-        return cls(weights, bias, roots, nodes, threshold, int(nodes[:, DEPTH].max()))
+        sizes = [tree.n_nodes for tree in mixture.trees]
+        roots = np.array([0, *accumulate(sizes[:-1])])
+        first = np.repeat(roots, sizes)
+        feature, threshold, left, right, value = (
+            np.concatenate([getattr(tree, name) for tree in mixture.trees])
+            for name in ("feature", "threshold", "left", "right", "value")
+        )
+        nodes = np.stack([feature, left + first, right + first, np.array(actions)[value.argmax(axis=1)]], axis=1)
+        tests = np.full((len(nodes), mixture.n_features, 2), np.inf)
+        depth = _complete(nodes, threshold, tests)
+        return cls(mixture.gate_weights.copy(), mixture.gate_bias.copy(), roots, nodes, threshold, tests, depth)
+
+    @property
+    def mergers(self) -> list[int]:
+        """Which pieces of a search to try and merge, the most of them first."""
+        actions = self.nodes[self.roots, ACTION].tolist()
+        if MIXED not in actions:
+            return [ACROSS, FINE] if len(set(actions)) < len(actions) else [FINE]
+        return [ACROSS, WITHIN, FINE] if len(actions) > 1 else [WITHIN, FINE]
 
 
-def _nodes(tree: Tree, root: int, actions: Ints) -> Ints:
-    nodes = np.zeros((tree.n_nodes, 6), np.int64)
-    nodes[:, FEATURE] = tree.feature
-    nodes[:, LEFT_CHILD] = tree.left + root
-    nodes[:, RIGHT_CHILD] = tree.right + root
-    nodes[:, ACTION] = actions[tree.value.argmax(axis=1)]
-    nodes[0, PARENT] = -1
-    inner = np.flatnonzero(tree.feature != LEAF)
-    for node in inner:  # parents come first
-        children = [tree.left[node], tree.right[node]]
-        nodes[children, PARENT] = node + root
-        nodes[children, DEPTH] = nodes[node, DEPTH] + 1
-    for node in inner[::-1]:
-        left, right = nodes[[tree.left[node], tree.right[node]], ACTION]
-        nodes[node, ACTION] = left if left == right else MIXED
-    return nodes
+@njit(**OPTIONS)
+def _complete(nodes: Ints, threshold: Floats, tests: Floats) -> int:
+    """Fill in the tests of every node and the actions of inner ones; return the depth."""
+    depth = np.zeros(len(nodes), np.int64)
+    for node in range(len(nodes)):  # parents come first
+        if nodes[node, FEATURE] < 0:
+            continue
+        for side in range(2):
+            child = nodes[node, LEFT_CHILD + side]
+            for k in range(tests.shape[1]):
+                tests[child, k, 0], tests[child, k, 1] = tests[node, k, 0], tests[node, k, 1]
+            k, limit = nodes[node, FEATURE], threshold[node] if side == 0 else -threshold[node]
+            tests[child, k, side] = min(tests[child, k, side], limit)
+            depth[child] = depth[node] + 1
+    for node in range(len(nodes) - 1, -1, -1):
+        if nodes[node, FEATURE] >= 0:
+            left, right = nodes[nodes[node, LEFT_CHILD], ACTION], nodes[nodes[node, RIGHT_CHILD], ACTION]
+            nodes[node, ACTION] = left if left == right else MIXED
+    return depth.max()
 
 
 class Tables(NamedTuple):
@@ -136,20 +161,16 @@ class Tables(NamedTuple):
 def tabulate(loop: Loop, policy: Policy, gate_errors: Floats) -> Tables:
     """Fill the tables; ``gate_errors`` bounds the error of each expert's logit during the whole run."""
     d, n_experts = len(loop.low), len(policy.bias)
-    powers = [np.eye(d)]
-    for _ in range(loop.steps):
-        powers.append(loop.matrix @ powers[-1])
-    linear = np.stack(powers)
 
     def disturbed(coefficients: Floats) -> Floats:
         """Most that disturbances before each time add to linear functions of the state."""
-        of_one_step = np.abs(coefficients @ linear[:-1]) @ loop.radius
+        of_one_step = np.abs(coefficients @ loop.powers[:-1]) @ loop.radius
         return np.concatenate([np.zeros((1, len(coefficients))), np.cumsum(of_one_step, axis=0)])
 
     coefficients = np.concatenate([policy.weights, np.eye(d), loop.need_rows, loop.goal_rows])
     constants = np.concatenate([policy.bias, np.zeros(len(coefficients) - n_experts)])
     limits = np.concatenate([loop.need_limits, loop.goal_limits])
-    rows = coefficients @ linear * ((loop.high - loop.low) / 2)
+    rows = coefficients @ loop.powers * ((loop.high - loop.low) / 2)
     slack = disturbed(coefficients)
     limit = np.concatenate(
         [
@@ -172,7 +193,7 @@ def tabulate(loop: Loop, policy: Policy, gate_errors: Floats) -> Tables:
         n_experts=n_experts,
         n_needs=len(loop.need_rows),
         n_goals=len(loop.goal_rows),
-        matrix=loop.matrix,
+        matrix=loop.powers[min(1, len(loop.powers) - 1)],  # without steps, it is not used
         offsets=loop.offsets,
         coefficients=coefficients,
         constants=constants,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from moet.model.mixture import Mixture
 from moet.verify.loops.replay import Replay
 from moet.verify.result import Trace
 from moet.verify.rounding import gate_errors
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.description import Side
 from moet.verify.systems.enclose import next_boxes
 from moet.verify.systems.intervals import Interval
 from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
@@ -29,11 +32,21 @@ class Runs(NamedTuple):
     actions: NDArray[np.int64]
 
 
-def simulate(mixture: Mixture, system: System, n_steps: int, seed: int = 0) -> Runs:
-    """Run from random first states, the corners of their box among them, in float64 and without disturbance."""
+def simulate(
+    mixture: Mixture,
+    system: System,
+    n_steps: int,
+    seed: int = 0,
+    n_runs: int = _RUNS,
+    initial: Sequence[Side] | None = None,
+) -> Runs:
+    """Run from random first states, the corners of their box among them, in float64 and without disturbance.
+
+    The box is that of the system if no other is given.
+    """
     random = np.random.default_rng(seed)
-    low, high = np.array([[float(a), float(b)] for a, b in system.initial]).T
-    share = random.random((_RUNS, len(low)))
+    low, high = np.array([[float(a), float(b)] for a, b in initial or system.initial]).T
+    share = random.random((n_runs, len(low)))
     corners = len(share) // 4
     share[:corners] = np.round(share[:corners])
     number = dict(zip(mixture.classes.tolist(), system.actions_of(mixture), strict=True))
@@ -51,9 +64,8 @@ def simulate(mixture: Mixture, system: System, n_steps: int, seed: int = 0) -> R
 
 def find_violation(mixture: Mixture, system: System, runs: Runs) -> Trace | None:
     """A run that surely leaves the safe set, if one of those that seem to can be confirmed."""
-    rows = np.array([half.coefficients for half in system.safe], dtype=np.float64)
     bounds = np.array([float(half.bound) for half in system.safe])
-    excess = (runs.states @ rows.T - bounds).max(axis=2)
+    excess = (runs.states @ _rows(system.safe).T - bounds).max(axis=2)
     worst_first = np.argsort(-excess.max(axis=0), kind="stable")
     for run in worst_first[:_MAX_TRIED].tolist():
         unsafe = np.flatnonzero(excess[:, run] > 0)
@@ -65,6 +77,10 @@ def find_violation(mixture: Mixture, system: System, runs: Runs) -> Trace | None
     return None
 
 
+def _rows(conditions: Sequence[HalfSpace]) -> Floats:
+    return np.array([half.coefficients for half in conditions], dtype=np.float64)
+
+
 def _confirmed(mixture: Mixture, system: System, start: Floats, n_steps: int) -> Trace | None:
     if isinstance(system, AffineSystem):
         idle = [[min(max(Fraction(0), low), high) for low, high in system.disturbance]] * n_steps
@@ -72,31 +88,71 @@ def _confirmed(mixture: Mixture, system: System, start: Floats, n_steps: int) ->
         traces = (replay.leaves_safe_set(first, idle) for first in replay.starts([start]))
         return next(traces, None)
     if isinstance(system, NonlinearSystem):
-        return _replayed_in_intervals(mixture, system, start, n_steps)
+        unsafe = lambda boxes: _surely_violated(system.safe, *boxes[-1]) or None  # noqa: E731
+        return _replayed_in_intervals(mixture, system, start, n_steps, unsafe)
     return None
 
 
-def _replayed_in_intervals(mixture: Mixture, system: NonlinearSystem, start: Floats, n_steps: int) -> Trace | None:
-    """Follow a tiny box around the true run; the policy must act alike on all of it, and all of it must be unsafe."""
+def find_miss(
+    mixture: Mixture, system: NonlinearSystem, goal: Sequence[HalfSpace], runs: Runs, n_steps: int
+) -> Trace | None:
+    """A run that surely does not enter the goal within ``n_steps`` steps, if one of those that seem to is confirmed."""
+
+    def outside_to_the_end(boxes: list[Box]) -> bool | None:
+        low, high = boxes[-1]
+        if not _surely_violated(goal, low, high):
+            return False
+        return True if len(boxes) == n_steps + 1 else None
+
+    for run in runs_outside(goal, runs)[:_MAX_TRIED].tolist():
+        trace = _replayed_in_intervals(mixture, system, runs.states[0, run], n_steps, outside_to_the_end)
+        if trace is not None:
+            return trace
+    return None
+
+
+def runs_outside(goal: Sequence[HalfSpace], runs: Runs) -> NDArray[np.int64]:
+    """Runs that are in a goal at no time."""
+    inside = np.all(runs.states @ _rows(goal).T <= np.array([float(half.bound) for half in goal]), axis=2)
+    return np.flatnonzero(~inside.any(axis=0))
+
+
+Box = tuple[Floats, Floats]
+"""Least and largest value of every state."""
+
+
+def _replayed_in_intervals(
+    mixture: Mixture,
+    system: NonlinearSystem,
+    start: Floats,
+    n_steps: int,
+    refutes: Callable[[list[Box]], bool | None],
+) -> Trace | None:
+    """Follow a tiny box around the true run, on all of which the policy must act alike.
+
+    ``refutes`` is told all boxes so far; it says whether they refute what was claimed, or None to go on.
+    """
     low, high = start.copy(), start.copy()
     number = dict(zip(mixture.classes.tolist(), system.actions_of(mixture), strict=True))
     idle = np.array([float(min(max(Fraction(0), a), b)) for a, b in system.disturbance])
     first = [Fraction(x) for x in start.tolist()]
     if not all(a <= x <= b for x, (a, b) in zip(first, system.initial, strict=True)):
         return None
-    states = [start]
+    boxes = [(low, high)]
     labels: list[Any] = []
     for _ in range(n_steps + 1):
         if not _inside_domain(system, low, high):
             return None
-        if _surely_unsafe(system, low, high):
-            return Trace(np.array(states), tuple(labels))
+        decided = refutes(boxes)
+        if decided is not None:
+            middles = [start, *((bottom + top) / 2 for bottom, top in boxes[1:])]
+            return Trace(np.array(middles), tuple(labels)) if decided else None
         label = _sure_label(mixture, system, low, high)
         if label is None:
             return None
         bottom, top = next_boxes(system, np.array([number[label]]), low[:, None], high[:, None])
         low, high = np.nextafter(bottom[:, 0] + idle, -np.inf), np.nextafter(top[:, 0] + idle, np.inf)
-        states.append((low + high) / 2)
+        boxes.append((low, high))
         labels.append(label)
     return None
 
@@ -134,9 +190,10 @@ def _inside_domain(system: System, low: Floats, high: Floats) -> bool:
     return all(side is None or (side[0] <= a and b <= side[1]) for side, a, b in sides)
 
 
-def _surely_unsafe(system: System, low: Floats, high: Floats) -> bool:
+def _surely_violated(conditions: Sequence[HalfSpace], low: Floats, high: Floats) -> bool:
+    """Whether one of the conditions holds nowhere in a box."""
     box = Interval(low, high)
-    for half in system.safe:
+    for half in conditions:
         total = Interval(np.zeros(()), np.zeros(()))
         for k, coefficient in enumerate(half.coefficients):
             total = total + Interval.exactly(coefficient) * Interval(box.low[k], box.high[k])

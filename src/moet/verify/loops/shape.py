@@ -59,7 +59,7 @@ def choose_shape(
     mixture: Mixture, matrix: Floats, offsets: Floats, states: Floats, actions: Ints, n_cells: int
 ) -> Shape:
     """Shape for a policy and a linear model of one step, from states of simulated runs and the actions taken there."""
-    direction, threshold = _switching_direction(mixture, states, actions)
+    direction, threshold = switching_direction(mixture, states, actions)
     values = states @ direction
     lower = np.linspace(values.min(), threshold, n_cells // 2 + 1)[1:]
     upper = np.linspace(threshold, values.max(), n_cells - n_cells // 2 + 1)[1:-1]
@@ -67,7 +67,7 @@ def choose_shape(
     return Shape(direction, edges, _template(matrix, offsets, direction))
 
 
-def _switching_direction(mixture: Mixture, states: Floats, actions: Ints) -> tuple[Floats, float]:
+def switching_direction(mixture: Mixture, states: Floats, actions: Ints) -> tuple[Floats, float]:
     """Direction and value that best tell the actions apart."""
     n_states = states.shape[1]
     spread = states.std(axis=0)

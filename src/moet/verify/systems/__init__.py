@@ -15,8 +15,9 @@ from typing import Any
 
 from moet.errors import InputError
 from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.description import Number, exact
 from moet.verify.systems.file import load, save
-from moet.verify.systems.system import AffineSystem, Enclosure, NonlinearSystem, Number, System, exact
+from moet.verify.systems.system import AffineSystem, Enclosure, NonlinearSystem, System
 
 __all__ = [
     "AffineSystem",
@@ -109,8 +110,14 @@ def cartpole(angle: Number = TWELVE_DEGREES, position: Number = "2.4", sensor_no
     )
 
 
-def mountaincar() -> NonlinearSystem:
-    """Gymnasium's MountainCar-v0; the goal is the flag at position 0.5."""
+def mountaincar(start: tuple[Number, Number] = (-0.6, -0.4)) -> NonlinearSystem:
+    """Gymnasium's MountainCar-v0; the goal is the flag at position 0.5.
+
+    Parameters
+    ----------
+    start : pair of numbers
+        Least and largest position at the start, where the car is at rest; by default all that Gymnasium draws from.
+    """
     return NonlinearSystem(
         "mountaincar",
         states=("position", "velocity"),
@@ -121,7 +128,7 @@ def mountaincar() -> NonlinearSystem:
             "place": "min(max(position + speed, -1.2), 0.6)",
         },
         step={"position": "place", "velocity": "max(speed, 0) if place <= -1.2 else speed"},
-        initial={"position": (-0.6, -0.4), "velocity": 0},
+        initial={"position": start, "velocity": 0},
         safe=["-1.3 <= position <= 0.7"],
         goal=["position >= 0.5"],
         domain={"position": (-1.5, 1), "velocity": (-0.125, 0.125)},

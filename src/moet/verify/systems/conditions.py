@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moet.errors import InputError
 from moet.verify.systems.equations import Algebra, Expression, comparison_sides
@@ -16,6 +16,10 @@ class HalfSpace(NamedTuple):
 
     coefficients: tuple[Fraction, ...]
     bound: Fraction
+
+    def document(self) -> dict[str, Any]:
+        """The condition as plain JSON with exact numbers."""
+        return {"coefficients": [str(a) for a in self.coefficients], "bound": str(self.bound)}
 
 
 def half_spaces(conditions: Sequence[str], states: Sequence[str]) -> tuple[HalfSpace, ...]:

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.verify.loops.frame import Step
-from moet.verify.systems.system import System, float_above
+from moet.verify.systems.description import float_above
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _GROWTH = 1.25
 _WORTH_CUTTING = 0.8
@@ -19,58 +21,73 @@ class Dynamics:
     """A ladder of boxes around where runs were seen, each with its affine model, up to the limits of the system.
 
     A small box has a tight model, but proofs with it must show that no state leaves the box; so a proof uses the
-    smallest box that will do.
+    smallest box that will do. Every variable has a level of its own: were all of them to grow for the sake of one, that
+    one would in turn have to grow for their sake. The boxes are cut into pieces along ``cut_along`` or, by default,
+    along the variable for which that is best.
     """
 
-    def __init__(self, system: System, seen_low: Floats, seen_high: Floats, n_pieces: int) -> None:
+    def __init__(
+        self,
+        system: System,
+        seen_low: Floats,
+        seen_high: Floats,
+        n_pieces: int,
+        within_safe: bool = True,
+        cut_along: int | None = None,
+    ) -> None:
         self.system = system
-        self.least, self.most = limits_of(system)
+        self.least, self.most = limits_of(system, within_safe)
         self._n_pieces = n_pieces
         self._middle = (seen_low + seen_high) / 2
         self._half = (seen_high - seen_low) * 0.6 + 1e-6
-        self._steps: dict[int, Step] = {}
-        self._cut_along: int | None = None
+        self._steps: dict[tuple[int, ...], Step] = {}
+        self._cut_along = cut_along
 
     def around(self, low: Floats, high: Floats) -> Step | None:
         """Model on the smallest box of the ladder that holds another one; None if that leaves the limits."""
         if not (np.all(self.least <= low) and np.all(high <= self.most)):
             return None
+        levels = tuple(self._level(k, low[k], high[k]) for k in range(len(low)))
+        if levels not in self._steps:
+            self._steps[levels] = self._model(*self._box(np.array(levels)))
+        return self._steps[levels]
+
+    def _level(self, k: int, low: float, high: float) -> int:
+        """Smallest level at which variable k has room enough."""
         level = 0
         while True:
-            bottom, top = self._box(level)
-            if np.all(bottom <= low) and np.all(high <= top):
-                break
+            bottom, top = self._box(np.full(len(self._half), level))
+            if bottom[k] <= low and high <= top[k]:
+                return level
             level += 1
-        if level not in self._steps:
-            self._steps[level] = self._model(bottom, top)
-        return self._steps[level]
 
-    def _box(self, level: int) -> tuple[Floats, Floats]:
-        half = self._half * _GROWTH**level
+    def _box(self, levels: Ints) -> tuple[Floats, Floats]:
+        half = self._half * _GROWTH**levels
         return np.maximum(self._middle - half, self.least), np.minimum(self._middle + half, self.most)
 
     def _model(self, low: Floats, high: Floats) -> Step:
         matrix = self.system.fitted_matrix(low, high)
-        if not self._steps and self._n_pieces > 1:
-            self._cut_along = self._best_variable(matrix, low, high)
+        if not self._steps and self._n_pieces > 1 and self._cut_along is None:
+            self._cut_along = best_variable(self.system, matrix, low, high)
         variable, n_pieces = (0, 1) if self._cut_along is None else (self._cut_along, self._n_pieces)
         edges = np.linspace(low[variable], high[variable], n_pieces + 1)
         residual_low, residual_high = self.system.residuals(matrix, *_cut(low, high, variable, edges))
         return Step(low, high, matrix, variable, edges, residual_low, residual_high)
 
-    def _best_variable(self, matrix: Floats, low: Floats, high: Floats) -> int | None:
-        """Variable that is best cut into pieces; None if that hardly helps."""
-        halves = [_cut(low, high, k, np.linspace(low[k], high[k], 3)) for k in range(len(low))]
-        lows, highs = (np.concatenate(sides) for sides in zip((low[None], high[None]), *halves, strict=True))
-        least, most = self.system.residuals(matrix, lows, highs)
-        widths = (most - least).sum(axis=(1, 2))
-        means = widths[1:].reshape(-1, 2).mean(axis=1)
-        best = int(np.argmin(means))
-        return best if means[best] < _WORTH_CUTTING * widths[0] else None
+
+def best_variable(system: System, matrix: Floats, low: Floats, high: Floats) -> int | None:
+    """Variable that a box is best cut along; None if that hardly helps."""
+    halves = [_cut(low, high, k, np.linspace(low[k], high[k], 3)) for k in range(len(low))]
+    lows, highs = (np.concatenate(sides) for sides in zip((low[None], high[None]), *halves, strict=True))
+    least, most = system.residuals(matrix, lows, highs)
+    widths = (most - least).sum(axis=(1, 2))
+    means = widths[1:].reshape(-1, 2).mean(axis=1)
+    best = int(np.argmin(means))
+    return best if means[best] < _WORTH_CUTTING * widths[0] else None
 
 
-def limits_of(system: System) -> tuple[Floats, Floats]:
-    """Box that safe states in the domain of a system cannot leave; infinite where there is no limit.
+def limits_of(system: System, within_safe: bool = True) -> tuple[Floats, Floats]:
+    """Box that (safe) states in the domain of a system cannot leave; infinite where there is no limit.
 
     Bounds are rounded inward, so that a proof with floats is a proof of the exact limits.
     """
@@ -78,7 +95,7 @@ def limits_of(system: System) -> tuple[Floats, Floats]:
     for k, side in enumerate(system.domain):
         if side is not None:
             low[k], high[k] = float_above(side[0]), -float_above(-side[1])
-    for half in system.safe:
+    for half in system.safe if within_safe else ():
         used = [k for k, coefficient in enumerate(half.coefficients) if coefficient]
         if len(used) == 1:
             k = used[0]

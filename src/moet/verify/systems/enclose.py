@@ -37,7 +37,7 @@ _NOISE = 1e-13
 _GENEROSITY = 0.05
 """What is added to the ranges found, relative to their width, so that a checker with other intervals confirms them."""
 
-_MAX_PIECES = 20_000
+_MAX_PIECES = 2000
 
 
 def fitted_matrix(system: NonlinearSystem, low: Floats, high: Floats) -> Floats:

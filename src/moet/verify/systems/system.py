@@ -19,14 +19,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.mixture import Mixture
-from moet.verify.systems.conditions import half_spaces
+from moet.verify.systems.conditions import HalfSpace, half_spaces
+from moet.verify.systems.description import (
+    EVERYWHERE,
+    NOTHING,
+    Number,
+    by_state,
+    distinct_names,
+    exact,
+    float_above,
+    interval,
+    point_or_interval,
+    radius_or_interval,
+    table,
+    texts,
+)
 from moet.verify.systems.equations import Algebra, Expression
 
-Number = int | float | str | Fraction
-"""A float means its exact binary value, a string what is written: ``"0.1"`` and ``"1/10"`` are one tenth."""
-
 Floats = NDArray[np.float64]
-Side = tuple[Fraction, Fraction]
 
 _FLOAT32_UNIT = Fraction(1, 2**24)
 
@@ -81,17 +91,17 @@ class System(ABC):
         float32_observations: bool = False,
     ) -> None:
         self.name = name
-        self.states = _names(states, "states")
-        self.actions = _names(actions, "actions")
-        self.initial = tuple(_by_state(initial, self.states, "initial", _point_or_side, None))
-        self.domain = tuple(_by_state(domain or {}, self.states, "domain", _side, _EVERYWHERE))
-        self.disturbance = tuple(_by_state(disturbance or {}, self.states, "disturbance", _radius_or_side, _NOTHING))
+        self.states = distinct_names(states, "states")
+        self.actions = distinct_names(actions, "actions")
+        self.initial = tuple(by_state(initial, self.states, "initial", point_or_interval, None))
+        self.domain = tuple(by_state(domain or {}, self.states, "domain", interval, EVERYWHERE))
+        self.disturbance = tuple(by_state(disturbance or {}, self.states, "disturbance", radius_or_interval, NOTHING))
         self.safe = half_spaces(safe, self.states)
         self.goal = half_spaces(goal, self.states)
         if not self.safe and not self.goal:
             raise InputError("a system needs conditions: safe=['-1 <= x <= 1'], or a goal")
         self.float32_observations = float32_observations
-        noise = _by_state(observation_error or {}, self.states, "observation_error", exact, 0)
+        noise = by_state(observation_error or {}, self.states, "observation_error", exact, 0)
         if min(noise) < 0:
             raise InputError(f"an observation error cannot be negative, got {observation_error!r}")
         rounding = self._float32_error() if float32_observations else [Fraction(0)] * self.n_states
@@ -130,6 +140,15 @@ class System(ABC):
     def _dynamics(self) -> dict[str, Any]:
         """The part of the document that says how one state leads to the next."""
 
+    def goal_conditions(self, goal: str | Sequence[str] | None = None) -> tuple[HalfSpace, ...]:
+        """The goal of a question: conditions of its own, or else the system's."""
+        conditions = self.goal
+        if goal is not None:
+            conditions = half_spaces([goal] if isinstance(goal, str) else goal, self.states)
+        if not conditions:
+            raise InputError(f"the system {self.name!r} has no goal; give one, such as goal='{self.states[0]} >= 1'")
+        return conditions
+
     def document(self) -> dict[str, Any]:
         """Everything that defines this system, as plain JSON with exact numbers."""
         return {
@@ -138,12 +157,12 @@ class System(ABC):
             "name": self.name,
             "states": list(self.states),
             "actions": list(self.actions),
-            "initial": _texts(self.initial),
-            "safe": [{"coefficients": _texts(h.coefficients), "bound": str(h.bound)} for h in self.safe],
-            "goal": [{"coefficients": _texts(h.coefficients), "bound": str(h.bound)} for h in self.goal],
-            "domain": _texts(self.domain),
-            "disturbance": _texts(self.disturbance),
-            "observation_error": _texts(self.observation_error),
+            "initial": texts(self.initial),
+            "safe": [half.document() for half in self.safe],
+            "goal": [half.document() for half in self.goal],
+            "domain": texts(self.domain),
+            "disturbance": texts(self.disturbance),
+            "observation_error": texts(self.observation_error),
             "dynamics": self._dynamics(),
         }
 
@@ -210,8 +229,8 @@ class AffineSystem(System):
         self, name: str, *, matrix: Sequence[Sequence[Number]], offsets: Sequence[Sequence[Number]], **description: Any
     ) -> None:
         super().__init__(name, **description)
-        self.matrix = _table(matrix, "matrix", self.n_states, self.n_states)
-        self.offsets = _table(offsets, "offsets", len(self.actions), self.n_states)
+        self.matrix = table(matrix, "matrix", self.n_states, self.n_states)
+        self.offsets = table(offsets, "offsets", len(self.actions), self.n_states)
 
     def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
         """The matrix, in floats; the box does not matter."""
@@ -241,7 +260,7 @@ class AffineSystem(System):
         return np.asarray(states, np.float64) @ matrix.T + offsets[np.asarray(actions)]
 
     def _dynamics(self) -> dict[str, Any]:
-        return {"kind": "affine", "matrix": _texts(self.matrix), "offsets": _texts(self.offsets)}
+        return {"kind": "affine", "matrix": texts(self.matrix), "offsets": texts(self.offsets)}
 
 
 class NonlinearSystem(System):
@@ -270,15 +289,15 @@ class NonlinearSystem(System):
         **description: Any,
     ) -> None:
         super().__init__(name, **description)
-        _names([*self.states, *inputs, *(let or {})], "states, inputs and let")
-        table = _table([*inputs.values()], "inputs", len(inputs), len(self.actions))
-        self.inputs = dict(zip(inputs, table, strict=True))
+        distinct_names([*self.states, *inputs, *(let or {})], "states, inputs and let")
+        values = table([*inputs.values()], "inputs", len(inputs), len(self.actions))
+        self.inputs = dict(zip(inputs, values, strict=True))
         known = {*self.states, *inputs}
         self.let: dict[str, Expression] = {}
         for defined, text in (let or {}).items():
             self.let[defined] = Expression(text, known)
             known.add(defined)
-        self.step = tuple(Expression(t, known) for t in _by_state(step, self.states, "step", lambda t: t, None))
+        self.step = tuple(Expression(t, known) for t in by_state(step, self.states, "step", lambda t: t, None))
 
     def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
         """Slopes of a fit to the equations on a box."""
@@ -315,7 +334,7 @@ class NonlinearSystem(System):
     def _dynamics(self) -> dict[str, Any]:
         return {
             "kind": "equations",
-            "inputs": {name: _texts(values) for name, values in self.inputs.items()},
+            "inputs": {name: texts(values) for name, values in self.inputs.items()},
             "let": [[name, expression.text] for name, expression in self.let.items()],
             "step": [expression.text for expression in self.step],
         }
@@ -333,73 +352,3 @@ _PLAIN_FLOATS = Algebra(
         "choose": lambda left, right, then, otherwise: np.where(left <= right, then, otherwise),
     },
 )
-
-
-def float_above(value: Fraction) -> float:
-    """Smallest float64 that is not below ``value``."""
-    near = float(value)
-    return near if Fraction(near) >= value else float(np.nextafter(near, np.inf))
-
-
-def exact(value: Number) -> Fraction:
-    """The number that was meant."""
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        return Fraction(value)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise InputError(f"expected a finite number or a string such as '1/3', got {value!r}") from None
-
-
-_EVERYWHERE: Any = object()
-_NOTHING = (Fraction(0), Fraction(0))
-
-
-def _side(value: Any) -> Side | None:
-    if value is _EVERYWHERE:
-        return None
-    try:
-        low, high = value
-    except (TypeError, ValueError):
-        raise InputError(f"expected a pair (low, high), got {value!r}") from None
-    if exact(low) > exact(high):
-        raise InputError(f"the interval ({low}, {high}) is empty")
-    return exact(low), exact(high)
-
-
-def _point_or_side(value: Any) -> Side | None:
-    return (exact(value), exact(value)) if isinstance(value, Number) else _side(value)
-
-
-def _radius_or_side(value: Any) -> Side | None:
-    return _side((-exact(value), exact(value)) if isinstance(value, Number) else value)
-
-
-def _by_state(given: Mapping[str, Any], states: Sequence[str], what: str, read: Any, default: Any) -> list[Any]:
-    """One entry per state, in their order; without a default all must be given."""
-    if unknown := set(given) - set(states):
-        raise InputError(f"{what} names {sorted(unknown)}, but the states are {list(states)}")
-    if default is None and (missing := set(states) - set(given)):
-        raise InputError(f"{what} lacks {sorted(missing)}")
-    return [read(given.get(name, default)) for name in states]
-
-
-def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    proper = not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
-    if not proper or not names or len(set(names)) < len(names):
-        raise InputError(f"{what} must be different names, got {names!r}")
-    return tuple(names)
-
-
-def _table(rows: Sequence[Sequence[Number]], what: str, height: int, width: int) -> tuple[tuple[Fraction, ...], ...]:
-    table = tuple(tuple(exact(value) for value in row) for row in rows)
-    if len(table) != height or any(len(row) != width for row in table):
-        raise InputError(f"{what} must have {height} rows of {width} numbers, got {rows!r}")
-    return table
-
-
-def _texts(value: Any) -> Any:
-    """Fractions as strings, however deep they sit in tuples."""
-    if isinstance(value, tuple):
-        return [_texts(part) for part in value]
-    return None if value is None else str(value)

@@ -1,0 +1,166 @@
+"""Questions about single inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from moet.model.mixture import Mixture
+from moet.model.text import printable
+from moet.verify.arguments import common_groups, comparable, domain_bounds, known_labels, parts_of_one_sign, state
+from moet.verify.box import Box
+from moet.verify.exact import ExactMixture, exactly
+from moet.verify.inputs.agreement import Grouped
+from moet.verify.inputs.distance import Norm
+from moet.verify.regions import Polytope, hard_mixture
+from moet.verify.rounding import logit_errors
+from moet.verify.smtlib.terms import (
+    all_of,
+    answers_one_of,
+    any_of,
+    condition,
+    declarations,
+    input_names,
+    inside,
+    number,
+    question,
+    shown,
+    tree_ifs,
+    tree_test,
+    weighted_sum,
+    within,
+)
+
+
+def always(model: Any, domain: Box | None = None, answers: Iterable[Any] = ()) -> str:
+    """Text of "some input of the domain is answered otherwise, if the gate's rounding is the worst possible"."""
+    mixture = hard_mixture(model)
+    permitted = known_labels(answers, [mixture])
+    forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
+    lo, hi = domain_bounds(domain, mixture)
+    names = input_names(mixture)
+    cases = []
+    for part_lo, part_hi in parts_of_one_sign(mixture, lo, hi):
+        errors = logit_errors(mixture.gate_weights, mixture.gate_bias, part_lo, part_hi)
+        grouped = Grouped(mixture, forbidden, part_lo, part_hi, errors)
+        sides = within(names, part_lo.tolist(), part_hi.tolist())
+        for expert, tree in enumerate(mixture.trees):
+            conditions = [condition(row, names) for row in grouped.exact_rows(expert)]
+            cases.append(all_of([*sides, *conditions, tree_test(tree, forbidden == 1, names)]))
+    return question(
+        f"an input that is not answered {shown(permitted)}, the gate being rounded",
+        declarations(mixture, names),
+        [any_of(cases)],
+    )
+
+
+def equivalent(a: Any, b: Any, domain: Box | None = None, classes: Iterable[Any] | None = None) -> str:
+    """Text of "the models answer some input of the domain differently"."""
+    return differences(a, b, domain, classes)
+
+
+def differences(
+    a: Any,
+    b: Any,
+    domain: Box | None = None,
+    classes: Iterable[Any] | None = None,
+    beyond: Sequence[Polytope] = (),
+) -> str:
+    """Text of "the models answer some input differently, beyond these regions": if not, these are all there are."""
+    pair = comparable(hard_mixture(a), hard_mixture(b))
+    groups = common_groups(pair, None if classes is None else known_labels(classes, pair))
+    names = input_names(pair[0])
+    lo, hi = domain_bounds(domain, pair[0])
+    lines = declarations(pair[0], names)
+    sides = within(names, lo.tolist(), hi.tolist())
+    together = []
+    for group in sorted({int(group) for of_classes in groups for group in of_classes}):
+        answered = []
+        for side, mixture, group_of_class in zip("ab", pair, groups, strict=True):
+            name = f"{side}_answers_{group}"
+            labels = mixture.classes[group_of_class == group].tolist()
+            lines += [f"; model {side} answers {shown(labels)}" if labels else f"; model {side} has no such class"]
+            lines += [f"(define-fun {name} () Bool {answers_one_of(mixture, group_of_class == group, names)})"]
+            answered.append(name)
+        together.append(all_of(answered))
+    known = [f"(not {inside(region, names)})" for region in beyond]
+    title = "an input that the models answer differently" + (f", beyond {len(beyond)} known regions" if known else "")
+    return question(title, lines, [*sides, f"(not {any_of(together)})", *known])
+
+
+def closest(
+    model: Any,
+    x: ArrayLike,
+    distance: Fraction | float | None,
+    norm: Norm = "linf",
+    domain: Box | None = None,
+    answer: Any = None,
+) -> str:
+    """Text of "an input nearer than ``distance`` has another answer than ``x``" (or the given answer).
+
+    Without a distance the text asks for the smallest one, in the words of solvers that can minimise (such as z3).
+    """
+    mixture = hard_mixture(model)
+    centre = exactly(state(x, mixture).tolist())
+    if answer is None:
+        wanted = np.arange(len(mixture.classes)) != ExactMixture(mixture).answer(centre)
+    else:
+        wanted = mixture.classes == known_labels([answer], [mixture])[0]
+    names = input_names(mixture)
+    lo, hi = domain_bounds(domain, mixture)
+    lines = declarations(mixture, names)
+    if distance is None:
+        radius, below = "distance", "<="
+        lines.append("(declare-const distance Real) ; to be as small as possible")
+    else:
+        radius, below = number(Fraction(distance)), "<"
+    gaps = [f"(- {name} {number(c)})" for name, c in zip(names, centre, strict=True)]
+    if norm == "linf":
+        near = [f"(and ({below} {gap} {radius}) ({below} (- {gap}) {radius}))" for gap in gaps]
+    else:
+        moves = [f"move{k}" for k in range(len(names))]
+        lines += [f"(declare-const {m} Real) ; at least the change of {n}" for m, n in zip(moves, names, strict=True)]
+        near = [f"(and (>= {m} {gap}) (>= {m} (- {gap})))" for m, gap in zip(moves, gaps, strict=True)]
+        near += [f"({below} (+ 0.0 {' '.join(moves)}) {radius})"]
+    title = "the nearest input" if distance is None else f"an input nearer than {float(distance)} ({norm})"
+    text = question(
+        f"{title} that is answered {shown(mixture.classes[wanted].tolist())}",
+        lines,
+        [*within(names, lo.tolist(), hi.tolist()), *near, answers_one_of(mixture, wanted, names)],
+    )
+    return text if distance is not None else text.replace("(check-sat)", "(minimize distance)\n(check-sat)")
+
+
+def definition(mixture: Mixture) -> str:
+    """Text of the hard answer itself, to be followed by questions about it: no assertion, but functions of the inputs.
+
+    ``(answer x0 x1 ...)`` is the number of the class that answers, ``(expert x0 x1 ...)`` that of the expert. They are
+    numbers of sort Real, the only sort of QF_LRA.
+    """
+    exact = ExactMixture(mixture)
+    names = input_names(mixture)
+    experts = range(mixture.n_experts)
+    inputs = " ".join(names)
+
+    def function(name: str, body: str) -> str:
+        return f"(define-fun {name} ({' '.join(f'({x} Real)' for x in names)}) Real {body})"
+
+    lines = [f"; {name}: {printable(meaning)}" for name, meaning in zip(names, mixture.feature_names, strict=True)]
+    numbers = [number(Fraction(c)) for c in range(len(mixture.classes))]
+    lines += [f"; answer {n}: {shown([label])}" for n, label in zip(numbers, mixture.classes.tolist(), strict=True)]
+    lines += ["(set-logic QF_LRA)"]
+    for j, (weights, bias) in enumerate(zip(exact.weights, exact.bias, strict=True)):
+        lines += [function(f"logit{j}", f"(+ {number(bias)} {weighted_sum(weights, names)})")]
+    first, chosen = number(Fraction(mixture.n_experts - 1)), f"(tree{mixture.n_experts - 1} {inputs})"
+    for j in reversed(experts[:-1]):
+        # later rivals suffice: had an earlier one a larger logit, it would have been chosen
+        leads = all_of([f"(>= (logit{j} {inputs}) (logit{rival} {inputs}))" for rival in experts[j + 1 :]])
+        first = f"(ite {leads} {number(Fraction(j))} {first})"
+        chosen = f"(ite (= (expert {inputs}) {number(Fraction(j))}) (tree{j} {inputs}) {chosen})"
+    lines += [function("expert", first)]
+    lines += [function(f"tree{j}", tree_ifs(tree, numbers, names)) for j, tree in enumerate(mixture.trees)]
+    return "\n".join([*lines, function("answer", chosen), ""])

@@ -1,0 +1,92 @@
+"""Reading a description of a system: exact numbers, and one of what is given for every state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from moet.errors import InputError
+
+Number = int | float | str | Fraction
+"""A float means its exact binary value, a string what is written: ``"0.1"`` and ``"1/10"`` are one tenth."""
+
+Side = tuple[Fraction, Fraction]
+"""Least and largest value."""
+
+
+def float_above(value: Fraction) -> float:
+    """Smallest float64 that is not below ``value``."""
+    near = float(value)
+    return near if Fraction(near) >= value else float(np.nextafter(near, np.inf))
+
+
+def exact(value: Number) -> Fraction:
+    """The number that was meant."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InputError(f"expected a finite number or a string such as '1/3', got {value!r}") from None
+
+
+EVERYWHERE: Any = object()
+NOTHING = (Fraction(0), Fraction(0))
+
+
+def interval(value: Any) -> Side | None:
+    """Read a pair (low, high); None for ``EVERYWHERE``."""
+    if value is EVERYWHERE:
+        return None
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise InputError(f"expected a pair (low, high), got {value!r}") from None
+    if exact(low) > exact(high):
+        raise InputError(f"the interval ({low}, {high}) is empty")
+    return exact(low), exact(high)
+
+
+def point_or_interval(value: Any) -> Side | None:
+    """Read a number or a pair (low, high)."""
+    return (exact(value), exact(value)) if isinstance(value, Number) else interval(value)
+
+
+def radius_or_interval(value: Any) -> Side | None:
+    """Read a radius or a pair (low, high)."""
+    return interval((-exact(value), exact(value)) if isinstance(value, Number) else value)
+
+
+def by_state(given: Mapping[str, Any], states: Sequence[str], what: str, read: Any, default: Any) -> list[Any]:
+    """One entry per state, in their order; without a default all must be given."""
+    if unknown := set(given) - set(states):
+        raise InputError(f"{what} names {sorted(unknown)}, but the states are {list(states)}")
+    if default is None and (missing := set(states) - set(given)):
+        raise InputError(f"{what} lacks {sorted(missing)}")
+    return [read(given.get(name, default)) for name in states]
+
+
+def distinct_names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    """Names as a tuple; complain if two are the same."""
+    proper = not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
+    if not proper or not names or len(set(names)) < len(names):
+        raise InputError(f"{what} must be different names, got {names!r}")
+    return tuple(names)
+
+
+def table(rows: Sequence[Sequence[Number]], what: str, height: int, width: int) -> tuple[tuple[Fraction, ...], ...]:
+    """Read rows of numbers of a given shape."""
+    numbers = tuple(tuple(exact(value) for value in row) for row in rows)
+    if len(numbers) != height or any(len(row) != width for row in numbers):
+        raise InputError(f"{what} must have {height} rows of {width} numbers, got {rows!r}")
+    return numbers
+
+
+def texts(value: Any) -> Any:
+    """Fractions as strings, however deep they sit in tuples."""
+    if isinstance(value, tuple):
+        return [texts(part) for part in value]
+    return None if value is None else str(value)
