@@ -53,7 +53,11 @@ def test_latex(table):
     )
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def latex_is_installed():
+    return shutil.which("pdflatex") and subprocess.call(["kpsewhich", "booktabs.sty"], stdout=subprocess.DEVNULL) == 0
+
+
+@pytest.mark.skipif(not latex_is_installed(), reason="pdflatex with the package booktabs is not installed")
 def test_latex_compiles(table, tmp_path):
     document = r"\documentclass{article}\usepackage{booktabs}\begin{document}" + to_latex(table) + r"\end{document}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
