@@ -25,7 +25,8 @@ from harness import Results, Row, console, cpu_seconds, machine, show, single_th
 from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier, teachers
-from moet.distill import Teacher, distill, evaluate
+from moet.distill import Evaluation, Policy, Teacher, distill, evaluate
+from moet.distill.dataset import Importance
 from moet.distill.evaluate import play_report
 from moet.distill.selection import Selection
 from moet.envs.catalog import resolve
@@ -47,15 +48,26 @@ class Plan:
     selection_episodes: int = 100
     report_episodes: int = 500
     selection: Selection = "harmonic"
+    importance: Importance = "uniform"
     options: dict[str, Any] = field(default_factory=dict)
     """Of our mixtures, where the defaults are not the best."""
+    elsewhere: str | None = None
+    """A variant of the task, with more or less chance in it, that the chosen student plays as well."""
 
 
 FAMILIES = ("tree", "published soft", "hard", "soft", "boosted soft")
 
 PLANS = {
     "cartpole": Plan(((2, 0),), (4, 8, 15), iterations=40, rollouts=10, selection_episodes=50),
-    "acrobot": Plan(((32, 0),), (8, 12, 16), boosted=((32, 6), (64, 5)), selection="reward_then_fidelity"),
+    "acrobot": Plan(
+        ((32, 0),),
+        (8, 12, 16),
+        boosted=((16, 10),),
+        iterations=15,
+        rollouts=100,
+        selection_episodes=250,
+        selection="reward_then_fidelity",
+    ),
     "mountaincar": Plan(((8, 4),), (6, 10, 15)),
     "lunarlander": Plan(
         ((16, 0), (32, 7)),
@@ -76,6 +88,19 @@ PLANS = {
         rollouts=15,
         selection_episodes=1,
         report_episodes=30,
+        options={"min_samples_leaf": 1},
+        elsewhere="pong-18-noisy",
+    ),
+    "pong": Plan(
+        ((8, 30),),
+        (30,),
+        boosted=((16, 12),),
+        iterations=6,
+        rollouts=10,
+        selection_episodes=1,
+        report_episodes=30,
+        selection="reward_then_fidelity",
+        importance="q_gap",
         options={"min_samples_leaf": 1},
     ),
 }
@@ -103,9 +128,16 @@ def student_of(family: str, n_experts: int, depth: int, ours: dict[str, Any]) ->
 
 
 @cache
-def teacher_play(task: str, published: bool, seed: int) -> Episodes:
+def teacher_play(task: str, published: bool, episodes: int, seed: int) -> Episodes:
     """The teacher's play of the episodes that students are reported on, which all of them share."""
-    return play_report(chosen_teacher(task, published), resolve(task), PLANS[task].report_episodes, seed)
+    return play_report(chosen_teacher(task, published), resolve(task), episodes, seed)
+
+
+def report(policy: Policy, task: str, published: bool, episodes: int, seed: int) -> Evaluation:
+    """Measure a student on fresh episodes, beside its teacher."""
+    guided = teacher_play(task, published, episodes, seed)
+    teacher = chosen_teacher(task, published)
+    return evaluate(policy, task, episodes=episodes, seed=seed, teacher=teacher, guided=guided)
 
 
 def quality(task: str, published: bool, family: str, n_experts: int, depth: int, iterations: int, seed: int) -> Row:
@@ -119,14 +151,13 @@ def quality(task: str, published: bool, family: str, n_experts: int, depth: int,
             student_of(family, n_experts, depth, plan.options),
             iterations=iterations,
             rollouts_per_iteration=plan.rollouts,
-            importance="uniform",
+            importance=plan.importance,
             selection=plan.selection,
             selection_episodes=plan.selection_episodes,
             seed=seed,
         )
     )
-    guided = teacher_play(task, published, seed)
-    found = evaluate(run.policy, task, episodes=plan.report_episodes, seed=seed, teacher=teacher, guided=guided)
+    found = report(run.policy, task, published, plan.report_episodes, seed)
     figures = ("reward", "reward_interval", "fidelity", "fidelity_teacher_play", "teacher_reward", "q_regret")
     return {name: getattr(found, name) for name in figures} | {
         "distinct_games": found.distinct_games,
@@ -135,7 +166,16 @@ def quality(task: str, published: bool, family: str, n_experts: int, depth: int,
         "selection_reward": run.score.reward,
         "selection_fidelity": run.score.fidelity,
         "cpu_seconds": seconds,
+        "elsewhere": play_elsewhere(run.policy, plan, published, seed) if plan.elsewhere else None,
     }
+
+
+def play_elsewhere(policy: Policy, plan: Plan, published: bool, seed: int) -> Row:
+    """How a student does in a variant of the task that it was not trained on."""
+    assert plan.elsewhere is not None
+    found = report(policy, plan.elsewhere, published, plan.report_episodes, seed)
+    figures = ("reward", "reward_interval", "fidelity", "teacher_reward", "distinct_games")
+    return {"task": plan.elsewhere} | {name: getattr(found, name) for name in figures}
 
 
 def configurations(task: str, families: Sequence[str]) -> list[tuple[str, int, int]]:
@@ -165,6 +205,27 @@ def show_quality(task: str, rows: list[Row]) -> None:
             for row in rows
         ],
     )
+
+
+def show_elsewhere(rows: list[Row]) -> None:
+    """Print how the students did in another variant of their task, if it was tried."""
+    played = [(row, row["elsewhere"]) for row in rows if row["elsewhere"]]
+    if played:
+        show(
+            "{task}: teacher {teacher_reward:.2f}".format(**played[0][1]),
+            ["student", "size", "reward", "95 %", "fidelity", "games"],
+            [
+                [
+                    row["family"],
+                    f"E{row['n_experts']}-D{row['depth']}",
+                    f"{found['reward']:.2f}",
+                    "{:.1f} … {:.1f}".format(*found["reward_interval"]),
+                    f"{found['fidelity']:.4f}",
+                    found["distinct_games"],
+                ]
+                for row, found in played
+            ],
+        )
 
 
 class PublishedMixture:
@@ -275,6 +336,7 @@ def main() -> None:
             for seed in range(options.seeds)
         ]
         show_quality(task, rows)
+        show_elsewhere(rows)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,15 @@ def test_distill_for_programs(run, tmp_path):
     assert [entry["iteration"] for entry in document["history"]] == [0, 1]
 
 
+def test_distill_into_boosted_experts(run, tmp_path):
+    boosted = ("--boosted", "--experts", 3, "--depth", 2, "--selection-episodes", 4)
+    result = run("distill", "cartpole", *boosted, *QUICK, "-o", tmp_path / "votes.moet.json")
+    assert result.exit_code == Exit.OK, result.stderr
+    mixture = load(tmp_path / "votes.moet.json")
+    assert "training='boosting'" in mixture.provenance["student"]
+    assert mixture.provenance["selection_episodes"] == 4
+
+
 def test_distill_any_environment_with_ones_own_teacher(run, tmp_path):
     network = {
         "hidden_1/kernel": np.eye(4, 8),
@@ -101,6 +110,8 @@ def test_watch_writes_a_film(run, policy, tmp_path):
         (("cartpole", "--sb3", "a.zip", "--arrays", "b.npz"), "two teachers"),
         (("cartpole", "--arrays", "missing.npz"), "missing.npz"),
         (("cartpole", "--tree", "3", "--hard"), "--hard is about experts"),
+        (("cartpole", "--tree", "3", "--boosted"), "--boosted is about experts"),
+        (("cartpole", "--hard", "--boosted"), "vote together"),
         (("cartpole", "--selection", "luck"), "selection must be one of"),
     ],
 )

@@ -156,12 +156,14 @@ def test_a_teacher_without_scores_is_said_in_the_log(student, caplog):
     assert (run.data.importance == 1).all()
 
 
-def test_all_equal_scores_count_as_uniform(student):
+def test_all_equal_scores_count_as_uniform_and_are_said_in_the_log(student, caplog):
     def act(observations):
         return linear_scores(observations).argmax(axis=1)
 
     teacher = Teacher.from_callable(act, scores=lambda X: np.zeros((len(X), 2)))
-    assert distill(teacher, "cartpole", student, **QUICK).score.reward == 200
+    with caplog.at_level(logging.WARNING):
+        assert distill(teacher, "cartpole", student, **QUICK).score.reward == 200
+    assert caplog.text.count("scores all actions the same") == 1
 
 
 def test_scores_that_are_not_finite_are_refused(student):

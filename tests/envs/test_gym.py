@@ -126,6 +126,14 @@ def test_unknown_environments(env_id: str, complaint: str) -> None:
         make_env(env_id)
 
 
+def test_an_environment_that_draws_nothing_need_not_know_of_render_modes() -> None:
+    gymnasium.register("Silent-v0", entry_point=Counter)
+    try:
+        make_env("Silent-v0").close()
+    finally:
+        del gymnasium.registry["Silent-v0"]
+
+
 def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
     """Let imports of some packages fail as if they were not installed."""
     real = builtins.__import__

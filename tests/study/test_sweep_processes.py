@@ -116,13 +116,15 @@ def test_a_stopped_sweep_gives_its_trials_back_at_once(tmp_path, start, wait_unt
 def test_a_worker_waits_for_a_server_that_comes_back(server, undisturbed, start, wait_until):
     begun = sweep(server.url)
     queue = begun.begin()
-    worker = start("worker", MOET_STORAGE=server.url)
+    ours = queue.claim()  # lest the worker be done before the server is gone
+    worker = start("worker", MOET_STORAGE=server.url, MOET_GRACE="3600")
     wait_until(lambda: queue.progress().complete >= 1)
     server.stop()
     try:
         assert any("does not answer" in line for line in worker.stderr)  # the first may be about compiling
     finally:
         server.start()
+    queue.give_back(ours)
     assert "finished" in worker.communicate()[0]
     assert worker.returncode == 0
     assert [without_times(outcome) for outcome in outcomes(server.url)] == undisturbed

@@ -24,6 +24,9 @@ def distill(
     experts: Annotated[int, typer.Option(min=1, help="Number of experts.")] = 4,
     depth: Annotated[int, typer.Option(min=0, help="Largest depth of their trees; 0 is a single leaf.")] = 3,
     hard: Annotated[bool, typer.Option("--hard", help="Let the most probable expert answer alone.")] = False,
+    boosted: Annotated[
+        bool, typer.Option("--boosted", help="Grow the experts one after another, each for what is still wrong.")
+    ] = False,
     tree: Annotated[
         int | None, typer.Option(min=1, help="Distil into one decision tree of this depth instead (VIPER).")
     ] = None,
@@ -36,6 +39,9 @@ def distill(
         str,
         typer.Option(help="Which student is kept: reward, reward_then_fidelity, fidelity_then_size or harmonic."),
     ] = "reward_then_fidelity",
+    selection_episodes: Annotated[
+        int, typer.Option(min=1, help="Episodes that each student is judged on; the best play four times as many.")
+    ] = 50,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -66,13 +72,14 @@ def distill(
         result = run_distillation(
             teacher,
             chosen,
-            _student(experts, depth, hard, tree),
+            _student(experts, depth, hard, boosted, tree),
             iterations=iterations,
             rollouts_per_iteration=rollouts,
             max_samples=max_samples,
             importance=importance,  # type: ignore[arg-type]  # checked there
             weighting=weighting,  # type: ignore[arg-type]
             selection=selection,  # type: ignore[arg-type]
+            selection_episodes=selection_episodes,
             seed=seed,
             workers=workers,
             checkpoint=folder,
@@ -102,13 +109,17 @@ def distill(
     )
 
 
-def _student(experts: int, depth: int, hard: bool, tree: int | None) -> Any:
+def _student(experts: int, depth: int, hard: bool, boosted: bool, tree: int | None) -> Any:
+    if hard and boosted:
+        raise InputError("--boosted experts vote together; with --hard one of them answers alone")
     if tree is None:
         from moet import MoETClassifier
+        from moet.study.presets import BOOSTED
 
-        return MoETClassifier(n_experts=experts, max_depth=depth, prediction="hard" if hard else "soft")
-    if hard:
-        raise InputError("--hard is about experts; a single --tree has none")
+        options = BOOSTED if boosted else {}
+        return MoETClassifier(n_experts=experts, max_depth=depth, prediction="hard" if hard else "soft", **options)
+    if hard or boosted:
+        raise InputError(f"--{'hard' if hard else 'boosted'} is about experts; a single --tree has none")
     from sklearn.tree import DecisionTreeClassifier
 
     return DecisionTreeClassifier(max_depth=tree)

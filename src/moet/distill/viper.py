@@ -286,6 +286,8 @@ class _Run:
     def _label(self, episodes: Episodes, first_episode: int) -> Labelled:
         seen = episodes.observations
         importance = q_gap(self.teacher.scores(seen)) if self._uses_scores else np.ones(len(seen))
+        if first_episode == 0 and not importance.any():
+            log.warning("the teacher scores all actions the same, so all states count the same")
         return Labelled(self.task.view(seen), self.teacher.act(seen), importance, first_episode + episodes.number)
 
     def _fitted(self, sample: Sample) -> Any:

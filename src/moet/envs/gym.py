@@ -45,7 +45,9 @@ def make_env(env_id: str, *, render_mode: str | None = None, suggest: Sequence[s
     import gymnasium
 
     # Gymnasium's passive checker only warns; GymBatch refuses what a student cannot be trained on
-    options |= {"render_mode": render_mode, "disable_env_checker": True}
+    options |= {"disable_env_checker": True}
+    if render_mode is not None:  # an environment that draws nothing need not know the word
+        options |= {"render_mode": render_mode}
     try:
         with warnings.catch_warnings():
             # Box2D crashes the interpreter while it is imported where warnings are errors
@@ -67,7 +69,7 @@ def _why_not_made(env_id: str, error: Exception, suggest: Sequence[str]) -> str:
     if atari_is_missing or isinstance(error, gymnasium.error.UnregisteredEnv):
         known = {name.lower(): name for name in (*gymnasium.registry, *suggest)}
         close = [repr(known[match]) for match in difflib.get_close_matches(env_id.lower(), known, n=3)]
-        meant = f"; did you mean {' or '.join(close)}?" if close else ""
+        meant = f"; did you mean {' or '.join(close)}?" if close else "; `moet tasks` lists those that come with moet"
         atari = "; Atari games need pip install 'moet[atari]'" if atari_is_missing else ""
         return f"there is no environment {env_id!r}{atari}{meant}"
     if "box2d" in str(error).lower():

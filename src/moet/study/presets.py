@@ -82,7 +82,7 @@ class Plan:
     max_samples: int = 200_000
     importance: Importance = "uniform"
     weighting: Weighting = "weight"
-    selection: Selection = "harmonic"
+    selection: Selection = "reward_then_fidelity"
     selection_episodes: int = 50
     episodes: int = 100
     verify_seconds: float = 5.0
@@ -147,7 +147,7 @@ _STANDARD = {
     "cartpole": Plan(
         tree_depths=_span(1, 15),
         mixtures=(*_grid((2, 4), (0, 2, 4)), (8, 0), (8, 3)),
-        seeds=3,
+        seeds=2,
         iterations=20,
         episodes=250,
     ),
@@ -156,7 +156,7 @@ _STANDARD = {
         mixtures=((2, 8), (2, 15), (4, 4), (4, 15), (8, 0), (8, 4), (8, 6)),
         boosted=((4, 8),),
         gates=SINGLE_ROWS,
-        seeds=3,
+        seeds=2,
         iterations=20,
         rollouts=40,
         episodes=250,
@@ -165,7 +165,7 @@ _STANDARD = {
         tree_depths=(1, 2, 3, 4, 5, 6, 8, 10, 12, 15),
         mixtures=((2, 12), (4, 9), (8, 6), (8, 9), (16, 0), (32, 0)),
         boosted=((8, 6), (16, 6), (16, 10)),
-        seeds=3,
+        seeds=2,
         iterations=15,
         rollouts=30,
         episodes=250,
@@ -175,7 +175,7 @@ _STANDARD = {
         mixtures=((2, 12), (2, 20), (4, 14), (8, 8), (8, 12), (16, 6)),
         boosted=((8, 12), (8, 16), (16, 16)),
         gates=SINGLE_ROWS,
-        seeds=3,
+        seeds=2,
         iterations=15,
         rollouts=30,
         episodes=250,
@@ -183,7 +183,7 @@ _STANDARD = {
     "gridworld": Plan(
         tree_depths=_span(1, 8),
         mixtures=_grid((2, 4), (0, 1)),
-        seeds=3,
+        seeds=2,
         iterations=10,
     ),
     "lunarlander": Plan(
