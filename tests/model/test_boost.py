@@ -31,7 +31,7 @@ def stage(n_classes=3, settings=BOOSTING):
     table = make_table(*problem(n_classes))
     rows = GateRows(table, Scaler.of(table))
     theta = np.random.default_rng(1).normal(size=(settings.n_experts, 5))
-    return rows, theta, boost(rows, theta, NOTHING, settings)
+    return rows, theta, boost(rows, theta, NOTHING, settings, np.random.default_rng(0))
 
 
 def test_likelihood_has_the_derivatives_it_says():
@@ -96,10 +96,33 @@ def test_experts_that_follow_each_other_answer_better_than_the_first_alone(init,
     assert scores[1] > scores[0] + 0.03
 
 
-def test_weights_are_repetitions():
+def test_each_tree_is_grown_on_its_own_draw_of_rows_and_features():
+    _, _, voters = stage(settings=replace(BOOSTING, max_samples=0.5, max_features=0.5, n_experts=20))
+    tested = [set(tree.feature[tree.feature >= 0]) for tree in voters.trees]
+    assert max(map(len, tested)) == 2
+    assert set.union(*tested) == {0, 1, 2, 3}
+
+
+def test_a_leaf_learns_from_the_rows_that_were_drawn():
+    voters = stage(settings=replace(BOOSTING, max_samples=1e-9))[2]
+    assert all((votes == votes[0]).all() for votes in voters.votes)  # no row was drawn: no step was taken
+
+
+def test_a_seed_fixes_the_draws():
+    X, y = problem()
+    fits = [
+        MoETClassifier(6, 3, training="boosting", max_samples=0.5, max_features=0.5, random_state=seed).fit(X, y)
+        for seed in (0, 0, 1)
+    ]
+    assert fits[0].mixture_ == fits[1].mixture_
+    assert fits[0].mixture_ != fits[2].mixture_
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_weights_are_repetitions(share):
     X, y = problem()
     weight = np.random.default_rng(2).integers(1, 4, len(y))
-    classifier = MoETClassifier(4, 3, training="boosting", random_state=0)
+    classifier = MoETClassifier(4, 3, training="boosting", max_samples=share, max_features=share, random_state=0)
     weighted = classifier.fit(X, y, sample_weight=weight).mixture_
     assert weighted == classifier.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).mixture_
 
@@ -118,6 +141,8 @@ def test_classes_without_weight_and_single_classes_are_no_problem():
         ({"training": "boosting", "ccp_alpha": 0.1}, "ccp_alpha=0"),
         ({"training": "boosting", "init": "linear", "n_experts": 2}, "one expert per class"),
         ({"max_iter": 0}, "at least one round"),
+        ({"max_samples": 0.5}, "all rows and features"),
+        ({"max_features": 0.5}, "all rows and features"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(parameters, message):

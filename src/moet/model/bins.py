@@ -41,6 +41,13 @@ class Bins:
         """Return the bins of some of the rows, none of them twice."""
         return Bins(self.codes[index], self.offset, self.value, self.exact, min(self.crowd, len(index)))
 
+    def columns(self, features: NDArray[np.intp]) -> Bins:
+        """Return the bins of some of the features."""
+        values = np.split(self.value, self.offset[1:-1])
+        offset = np.cumsum([0] + [len(values[k]) for k in features]).astype(np.int32)
+        value = np.concatenate([values[k] for k in features])
+        return Bins(np.ascontiguousarray(self.codes[:, features]), offset, value, self.exact[features], self.crowd)
+
 
 def bin_table(table: Table, max_bins: int = MAX_BINS) -> Bins:
     """Give every distinct value its own bin, or, where there are too many, cut at weighted quantiles."""

@@ -10,6 +10,7 @@ soft mixture, whose leaves hold shares of votes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from moet.model.bins import bin_table
+from moet.model.flat import read_only_view
 from moet.model.gate import Scaler
 from moet.model.grow import Grower, GrownTree
 from moet.model.mixture import Mixture
@@ -53,7 +55,7 @@ class Voters(NamedTuple):
     leaf: NDArray[np.int32]
 
 
-def train_boosted(table: Table, settings: Settings, watch: Watch) -> Trained:
+def train_boosted(table: Table, settings: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
     """Fit a soft mixture whose classes are the class indices of the table; its weights have mean 1."""
     rows = GateRows(table, Scaler.of(table))
     log_likelihoods: list[float] = []
@@ -66,7 +68,7 @@ def train_boosted(table: Table, settings: Settings, watch: Watch) -> Trained:
     first = Voters([], [], np.empty((0, len(table)), dtype=np.int32))
     if settings.init == "linear":
         theta, first = linear_start(rows, settings)
-    voters = boost(rows, theta, first, settings)
+    voters = boost(rows, theta, first, settings, rng)
     theta, voters, converged = joint_fit(rows, theta, voters, settings, record)
     return Trained(freeze(rows.scaler, theta, voters), log_likelihoods[-1], log_likelihoods, converged)
 
@@ -93,11 +95,13 @@ def linear_start(rows: GateRows, settings: Settings) -> tuple[Floats, Voters]:
     return theta, Voters([leaf] * n_classes, list(votes[:, None]), np.zeros((n_classes, len(table)), dtype=np.int32))
 
 
-def boost(rows: GateRows, theta: Floats, first: Voters, settings: Settings) -> Voters:
-    """Grow the experts after the first ones, each on rows weighted by how wrong the vote of those before it is."""
+def boost(rows: GateRows, theta: Floats, first: Voters, settings: Settings, rng: np.random.Generator) -> Voters:
+    """Grow the experts after the first ones, each on rows weighted by how wrong the vote of those before it is.
+
+    Each has its own draw of rows and features, if the settings want that: trees that differ more vote better together.
+    """
     table = rows.table
-    grower = Grower(table, bin_table(table), settings.max_depth)
-    options = grow_options(settings, len(table))
+    grow = grow_on_some_features(table, settings, rng)
     gate = softmax(theta @ standardised(rows).T, axis=0)
     n_first = len(first.trees)
     base = np.zeros(table.n_classes) if n_first else log_shares(table)
@@ -108,15 +112,38 @@ def boost(rows: GateRows, theta: Floats, first: Voters, settings: Settings) -> V
     voters = Voters([*first.trees], [*first.votes], leaf)
     for g, leaf in zip(gate[n_first:], voters.leaf[n_first:], strict=True):
         probability = softmax(score, axis=1)
-        wrong = table.weight * (1.0 - probability[np.arange(len(table)), table.y])
+        drawn = replace(table, weight=table.weight * (rng.random(len(table)) < settings.max_samples))
+        wrong = drawn.weight * (1.0 - probability[np.arange(len(table)), table.y])
         wrong = wrong / wrong.mean() if wrong.any() else table.weight
-        tree = grower.grow(wrong, options, leaf)
-        step = settings.learning_rate * newton_step(table, probability, leaf, len(tree.feature))
+        tree = grow(wrong, leaf)
+        step = settings.learning_rate * newton_step(drawn, probability, leaf, len(tree.feature))
         votes = len(gate) * step  # which count about one E-th
         score += g[:, None] * votes[leaf]
         voters.trees.append(tree)
         voters.votes.append(votes + base)
     return voters
+
+
+def grow_on_some_features(
+    table: Table, settings: Settings, rng: np.random.Generator
+) -> Callable[[Floats, NDArray[np.int32]], GrownTree]:
+    """Return a function that grows a tree on weighted rows and new features, and writes the leaf of every row."""
+    bins = bin_table(table)
+    options = grow_options(settings, len(table))
+    n_features = table.X.shape[1]
+    n_drawn = int(np.ceil(settings.max_features * n_features))
+    if n_drawn == n_features:
+        grower = Grower(table, bins, settings.max_depth)
+        return lambda weight, leaf: grower.grow(weight, options, leaf)
+
+    def grow(weight: Floats, leaf: NDArray[np.int32]) -> GrownTree:
+        drawn = np.sort(rng.choice(n_features, n_drawn, replace=False))
+        part = replace(table, X=read_only_view(np.ascontiguousarray(table.X[:, drawn])))
+        tree = Grower(part, bins.columns(drawn), settings.max_depth).grow(weight, options, leaf)
+        feature = np.where(tree.feature == LEAF, LEAF, drawn[tree.feature]).astype(np.int32)
+        return tree._replace(feature=feature)
+
+    return grow
 
 
 def log_shares(table: Table) -> Floats:

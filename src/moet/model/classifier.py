@@ -74,6 +74,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     learning_rate, learning_rate_decay : float, default=0.3 and 0.97
         Step of ``"gradient"`` and ``"adam"``, and its factor after each round; with boosting, the share of its best
         step that each tree takes.
+    max_samples, max_features : float, default=1.0
+        With boosting, the share of the rows and of the features that each tree is grown on, drawn anew for each.
     max_iter : int, default=4
         Rounds of EM on all rows; with boosting, of L-BFGS on gate and leaves.
     tol : float, default=1e-4
@@ -129,6 +131,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         "gate_l2": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "learning_rate_decay": [Interval(Real, 0, 1, closed="right")],
+        "max_samples": [Interval(Real, 0, 1, closed="right")],
+        "max_features": [Interval(Real, 0, 1, closed="right")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "hard_iter": [Interval(Integral, 0, None, closed="left")],
@@ -156,6 +160,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         gate_l2: float = 1e-4,
         learning_rate: float = 0.3,
         learning_rate_decay: float = 0.97,
+        max_samples: float = 1.0,
+        max_features: float = 1.0,
         max_iter: int = 4,
         tol: float = 1e-4,
         hard_iter: int = 8,
@@ -179,6 +185,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.gate_l2 = gate_l2
         self.learning_rate = learning_rate
         self.learning_rate_decay = learning_rate_decay
+        self.max_samples = max_samples
+        self.max_features = max_features
         self.max_iter = max_iter
         self.tol = tol
         self.hard_iter = hard_iter
@@ -217,16 +225,13 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         table = canonical_table(np.asarray(X), codes.astype(np.int32), weight, len(self.classes_), group)
         unit = float(table.weight.mean())
         table = replace(table, weight=table.weight / unit)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         settings = self._settings(unit)
         boosting = self.training == "boosting"
         self._check_training(boosting)
         n_rounds = 1 + self.max_iter if boosting else most_rounds(settings)
         with threadpool_limits(1, user_api="blas"), self._watch(n_rounds) as watch:
-            if boosting:
-                trained = train_boosted(table, settings, watch)
-            else:
-                trained = train(table, settings, np.random.default_rng(seed), watch)
+            trained = (train_boosted if boosting else train)(table, settings, rng, watch)
         self.mixture_ = self._labelled(trained.mixture)
         self.log_likelihoods_ = trained.log_likelihoods
         self.n_iter_ = len(trained.log_likelihoods)
@@ -252,6 +257,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"a linear start takes one expert per class: {len(self.classes_)}, n_experts is {self.n_experts}"
             )
+        if not boosting and min(self.max_samples, self.max_features) < 1:
+            raise ValueError("EM uses all rows and features: max_samples and max_features are for training='boosting'")
         if not boosting and self.max_iter == 0:
             raise ValueError("EM needs at least one round: max_iter=0 is for training='boosting'")
 
@@ -271,6 +278,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             gate_l2=self.gate_l2,
             learning_rate=self.learning_rate,
             learning_rate_decay=self.learning_rate_decay,
+            max_samples=self.max_samples,
+            max_features=self.max_features,
             max_iter=self.max_iter,
             tol=self.tol,
             hard_iter=self.hard_iter,

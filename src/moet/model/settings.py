@@ -31,6 +31,8 @@ class Settings:
     gate_l2: float
     learning_rate: float
     learning_rate_decay: float
+    max_samples: float
+    max_features: float
     max_iter: int
     tol: float
     hard_iter: int
