@@ -1,4 +1,8 @@
-"""How this package compiles its kernels."""
+"""How this package compiles its kernels.
+
+Those of training write ``a if a < b else b`` instead of ``min(a, b)``: numba compiles ``min``, ``max`` and ``int`` as
+functions of their own, anew for every kernel with other options, and the first fit on a machine waits for that.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _set(out: Any, a: Any, factor: float, b: Any) -> None:
 @njit(**INTERNAL)
 def _direct(direction: Any, known: Any, inverse: Any, share: Any, n_known: int) -> None:
     """Turn a gradient into the direction that the last moves, and the changes of gradient along them, suggest."""
-    n_kept = min(n_known, MEMORY)
+    n_kept = n_known if n_known < MEMORY else MEMORY
     for back in range(n_kept):
         m = (n_known - 1 - back) % MEMORY
         share[m] = inverse[m] * _dot(known[m], direction)
@@ -98,7 +98,8 @@ def _direct(direction: Any, known: Any, inverse: Any, share: Any, n_known: int) 
         m = (n_known - 1) % MEMORY
         length = 1.0 / (inverse[m] * _dot(known[MEMORY + m], known[MEMORY + m]))
     else:
-        length = 1.0 / max(1.0, np.sqrt(_dot(direction, direction)))
+        norm = np.sqrt(_dot(direction, direction))
+        length = 1.0 / norm if norm > 1.0 else 1.0
     _set(direction, direction, length - 1.0, direction)
     for back in range(n_kept - 1, -1, -1):
         m = (n_known - 1 - back) % MEMORY

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.route import leaves_of_rows, soft_probabilities
+from moet.model.route import BLOCK, leaves_of_rows, soft_probabilities
 from moet.model.tree import LEAF
 
 
@@ -78,13 +78,20 @@ class FlatMixture(NamedTuple):
 
     def leaves(self, X: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Most probable expert and answering leaf of every row."""
-        expert, leaf = leaves_of_rows(read_only_view(X), *self.routing)
+        expert, leaf = np.empty((2, len(X)), dtype=np.int32)
+        leaves_of_rows(read_only_view(X), *self.routing, expert, leaf, *self._scratch())
         return expert, leaf
 
     def soft_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gate-weighted class probabilities of every row."""
-        out: NDArray[np.float64] = soft_probabilities(read_only_view(X), *self.routing, self.value)
+        out = np.zeros((len(X), self.value.shape[1]))
+        soft_probabilities(read_only_view(X), *self.routing, self.value, out, *self._scratch())
         return out
+
+    def _scratch(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Room for a block of rows."""
+        n_experts, width = self.routing.gate.shape
+        return np.zeros((width - 1 + n_experts + 2, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
 
 
 def read_only_view(array: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -127,26 +127,6 @@ def _write_logarithms(values: Any, n: int, out: Any) -> None:
         out[i] = logarithm if values[i] > _ZERO else _LOG_OF_ZERO
 
 
-@njit(**BORROWING)
-def write_blocks(X: Any, rows: Any, mean: Any, inverse_scale: Any, blocks: Any) -> None:
-    """Fill ``blocks`` with the standardised features of some rows of ``X`` and the constant 1."""
-    n_features = X.shape[1]
-    for i in range(len(rows)):
-        block = blocks[i // BLOCK]
-        for k in range(n_features):
-            block[k, i % BLOCK] = (X[rows[i], k] - mean[k]) * inverse_scale[k]
-        block[n_features, i % BLOCK] = _ONE
-
-
-@njit(**BORROWING)
-def take_blocks(blocks: Any, index: Any, out: Any) -> None:
-    """Fill ``out`` with some rows of ``blocks``."""
-    for i in range(len(index)):
-        block = blocks[index[i] // BLOCK]
-        for k in range(blocks.shape[1]):
-            out[i // BLOCK, k, i % BLOCK] = block[k, index[i] % BLOCK]
-
-
 @njit(**INTERNAL, **_REORDERED)
 def _block_gate(columns: Any, n: int, theta: Any, work: Any) -> None:
     """Fill ``work``: g_j for the ``n`` rows of a block, then ``top`` and ``total``.
@@ -213,7 +193,7 @@ def mixture_objective(blocks: Any, weight: Any, theta: Any, likelihood: Any, gra
             gradient[j, k] = 0.0
     top, total = work[n_experts], work[n_experts + 1]
     for start in range(0, len(weight), BLOCK):
-        n = min(BLOCK, len(weight) - start)
+        n = BLOCK if start + BLOCK < len(weight) else len(weight) - start
         columns = blocks[start // BLOCK]
         _block_gate(columns, n, theta, work)
         w = weight[start : start + n]
@@ -312,7 +292,7 @@ def expected_curvature(blocks: Any, weight: Any, theta: Any) -> Any:
 def gate_probabilities(blocks: Any, theta: Any, out: Any, work: Any) -> None:
     """Write g_j(x_i) into ``out`` (n_experts, n)."""
     for start in range(0, out.shape[1], BLOCK):
-        n = min(BLOCK, out.shape[1] - start)
+        n = BLOCK if start + BLOCK < out.shape[1] else out.shape[1] - start
         _block_gate(blocks[start // BLOCK], n, theta, work)
         for j in range(theta.shape[0]):
             g = work[j]
@@ -331,7 +311,7 @@ def to_responsibilities(likelihood: Any, weight: Any, out: Any, total: Any) -> f
     n_experts, n_rows = out.shape
     value = 0.0
     for start in range(0, n_rows, BLOCK):
-        n = min(BLOCK, n_rows - start)
+        n = BLOCK if start + BLOCK < n_rows else n_rows - start
         w = weight[start : start + n]
         for i in range(n):
             total[i] = _ZERO
@@ -341,7 +321,7 @@ def to_responsibilities(likelihood: Any, weight: Any, out: Any, total: Any) -> f
             for i in range(n):
                 total[i] += g[i] * p[i]
         for i in range(n):
-            value += w[i] * np.log(max(total[i], _IMPOSSIBLE))
+            value += w[i] * np.log(total[i] if total[i] > _IMPOSSIBLE else _IMPOSSIBLE)
         for j in range(n_experts):
             g = out[j, start : start + n]
             p = likelihood[j, start : start + n]

@@ -149,7 +149,7 @@ def _walk(X: Any, rows: Any, some: Any, n: int, links: Any, threshold: Any, leaf
     """
     feature, left = links[0], links[1]
     for start in range(0, n, WALK_BLOCK):
-        size = min(WALK_BLOCK, n - start)
+        size = WALK_BLOCK if start + WALK_BLOCK < n else n - start
         for q in range(size):
             at[q] = 0
         walking = True
@@ -172,7 +172,7 @@ def _grow(
     codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, C: int,
     max_depth: int, min_leaf: float, min_decrease: float, entropy: bool, orders: Any, histograms: Any,
     stack: Any, ranges: Any, desk: Any, bin_desk: Any, links: Any, threshold: Any, class_weight: Any, leaf_of_row: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     order = orders[0]
     spare = orders[1]
     feature = links[0]
@@ -192,7 +192,8 @@ def _grow(
         n_used += used
         class_weight[0, y[i]] += weight[i] if used else 0.0
     # rounding must not make a leaf of exactly the allowed weight too light
-    min_leaf = max(min_leaf * (1.0 - 1e-9), empty)
+    min_leaf *= 1.0 - 1e-9
+    min_leaf = min_leaf if min_leaf > empty else empty
     least_gain = (min_decrease - 1e-12) * root_weight
 
     # The smaller child is always taken next, so the stack holds at most log2(n) larger siblings. Each entry: node,
@@ -222,7 +223,7 @@ def _grow(
         total = class_weight[node]
         for c in range(C):
             node_weight += total[c]
-            largest = max(largest, total[c])
+            largest = total[c] if total[c] > largest else largest
             terms += term(total[c], entropy)
         tie = TIE * node_weight
 
@@ -273,8 +274,8 @@ def _grow(
         _push(stack, top, large, large_start, large_end, depth + 1, slot, subtract)
         _push(stack, top + 1, small, small_start, small_end, depth + 1, slot + 1, subtract)
         # both children may hold rows of the two bins next to the threshold
-        ranges[top + int(left_is_smaller), 1, k] = high
-        ranges[top + int(not left_is_smaller), 0, k] = low
+        ranges[top + 1 if left_is_smaller else top, 1, k] = high
+        ranges[top if left_is_smaller else top + 1, 0, k] = low
         top += 2
 
     if n_nodes == 1:
@@ -286,4 +287,4 @@ def _grow(
         spare[n_unused] = i
         n_unused += not weight[i] > 2.0 * empty
     _walk(X, rows, spare, n_unused, links, threshold, leaf_of_row, desk.counts)
-    return int(n_nodes)
+    return n_nodes

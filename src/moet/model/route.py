@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from numba import njit
 
-from moet.jit import BORROWING, INTERNAL, OPTIONS
+from moet.jit import BORROWING, INTERNAL
 
 BLOCK = 128
 
 
-@njit(inline="always", **OPTIONS)
+@njit(inline="always", **INTERNAL)
 def _block_logits(X: Any, start: int, rows: int, gate: Any, columns: Any, logits: Any) -> None:
     """Fill ``logits`` (n_experts, BLOCK) for ``rows`` rows from ``start`` on; ``columns`` is scratch space."""
     n_experts, width = gate.shape
@@ -41,7 +40,7 @@ def _block_logits(X: Any, start: int, rows: int, gate: Any, columns: Any, logits
                 logits[j, i] += gate[j, width - 1] * columns[width - 2, i]
 
 
-@njit(inline="always", **OPTIONS)
+@njit(inline="always", **INTERNAL)
 def _block_argmax(logits: Any, top: Any, expert: Any) -> None:
     """First maximum over the experts of every column of ``logits``."""
     for i in range(BLOCK):
@@ -60,14 +59,16 @@ def _block_walk(X: Any, start: int, rows: int, nodes: Any, threshold: Any, at: A
     Four at a time hide the latency of one another's memory accesses; the last ones may be moved twice.
     """
     for i in range(0, rows, 4):
-        i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
+        i1 = i + 1 if i + 1 < rows else i
+        i2 = i + 2 if i + 2 < rows else i1
+        i3 = i + 3 if i + 3 < rows else i2
         a, b, c, d = at[i], at[i1], at[i2], at[i3]
         while nodes[a, 1] != a or nodes[b, 1] != b or nodes[c, 1] != c or nodes[d, 1] != d:
             for _ in range(2):
-                a = nodes[a, 2 - int(X[start + i, nodes[a, 0]] <= threshold[a])]
-                b = nodes[b, 2 - int(X[start + i1, nodes[b, 0]] <= threshold[b])]
-                c = nodes[c, 2 - int(X[start + i2, nodes[c, 0]] <= threshold[c])]
-                d = nodes[d, 2 - int(X[start + i3, nodes[d, 0]] <= threshold[d])]
+                a = nodes[a, 1 if X[start + i, nodes[a, 0]] <= threshold[a] else 2]
+                b = nodes[b, 1 if X[start + i1, nodes[b, 0]] <= threshold[b] else 2]
+                c = nodes[c, 1 if X[start + i2, nodes[c, 0]] <= threshold[c] else 2]
+                d = nodes[d, 1 if X[start + i3, nodes[d, 0]] <= threshold[d] else 2]
         at[i], at[i1], at[i2], at[i3] = a, b, c, d
 
 
@@ -94,61 +95,57 @@ def leaf_of_state(x: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> 
     return node
 
 
-@njit(**OPTIONS)
-def leaves_of_rows(X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> Any:
-    """Expert (argmax of the logits) and answering leaf of every row."""
+@njit(**BORROWING)
+def leaves_of_rows(
+    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, expert: Any, leaf: Any, work: Any, at: Any
+) -> None:
+    """Write the expert (argmax of the logits) and the answering leaf of every row.
+
+    ``work`` and ``at`` are scratch space of shapes (n_features + n_experts + 2, BLOCK), zeros, and (2, BLOCK).
+    """
     n_rows, n_features = X.shape
-    expert = np.empty(n_rows, np.int32)
-    leaf = np.empty(n_rows, np.int32)
-    columns = np.zeros((n_features, BLOCK))
-    logits = np.empty((len(gate), BLOCK))
-    top = np.empty(BLOCK)
-    chosen = np.empty(BLOCK, np.int32)
-    at = np.empty(BLOCK, np.int32)
+    columns, logits, top = work[:n_features], work[n_features:-2], work[-1]
+    chosen, place = at[0], at[1]
     for start in range(0, n_rows, BLOCK):
-        rows = min(BLOCK, n_rows - start)
+        rows = BLOCK if start + BLOCK < n_rows else n_rows - start
         _block_logits(X, start, rows, gate, columns, logits)
         _block_argmax(logits, top, chosen)
         for i in range(rows):
             expert[start + i] = chosen[i]
-            at[i] = roots[chosen[i]]
-        _block_walk(X, start, rows, nodes, threshold, at)
+            place[i] = roots[chosen[i]]
+        _block_walk(X, start, rows, nodes, threshold, place)
         for i in range(rows):
-            leaf[start + i] = at[i]
-    return expert, leaf
+            leaf[start + i] = place[i]
 
 
-@njit(**OPTIONS)
-def soft_probabilities(X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any) -> Any:
-    """Gate-weighted average of the experts' leaf probabilities, one row per row of ``X``."""
+@njit(**BORROWING)
+def soft_probabilities(
+    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any, out: Any, work: Any, at: Any
+) -> None:
+    """Add the gate-weighted average of the experts' leaf probabilities to ``out``, one row per row of ``X``.
+
+    ``work`` and ``at`` are scratch space as for :func:`leaves_of_rows`.
+    """
     n_rows, n_features = X.shape
-    n_experts = len(gate)
-    n_classes = value.shape[1]
-    out = np.zeros((n_rows, n_classes))
-    columns = np.zeros((n_features, BLOCK))
-    logits = np.empty((n_experts, BLOCK))
-    top = np.empty(BLOCK)
-    total = np.empty(BLOCK)
-    chosen = np.empty(BLOCK, np.int32)
-    at = np.empty(BLOCK, np.int32)
+    columns, logits, total, top = work[:n_features], work[n_features:-2], work[-2], work[-1]
+    chosen, place = at[0], at[1]
     for start in range(0, n_rows, BLOCK):
-        rows = min(BLOCK, n_rows - start)
+        rows = BLOCK if start + BLOCK < n_rows else n_rows - start
         _block_logits(X, start, rows, gate, columns, logits)
         _block_argmax(logits, top, chosen)
         for i in range(rows):
             total[i] = 0.0
-        for j in range(n_experts):
+        for j in range(len(gate)):
             for i in range(rows):
-                at[i] = roots[j]
-            _block_walk(X, start, rows, nodes, threshold, at)
+                place[i] = roots[j]
+            _block_walk(X, start, rows, nodes, threshold, place)
             g = logits[j]
             for i in range(rows):
                 g[i] = math.exp(g[i] - top[i])
                 total[i] += g[i]
-            for c in range(n_classes):  # a loop over few classes within one over rows would be set up for every row
+            for c in range(value.shape[1]):  # a loop over few classes within one over rows would be set up for each row
                 for i in range(rows):
-                    out[start + i, c] += g[i] * value[at[i], c]
-        for c in range(n_classes):
+                    out[start + i, c] += g[i] * value[place[i], c]
+        for c in range(value.shape[1]):
             for i in range(rows):
                 out[start + i, c] /= total[i]
-    return out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -16,9 +18,7 @@ from moet.model.gate import (
     expected_curvature,
     expected_objective,
     gate_probabilities,
-    take_blocks,
     to_responsibilities,
-    write_blocks,
 )
 from moet.model.table import Table
 
@@ -34,14 +34,12 @@ class GateRows:
     def __init__(self, table: Table, scaler: Scaler, blocks: Singles | None = None) -> None:
         self.table = table
         self.scaler = scaler
-        self._blocks = _new_blocks(len(table), table.X.shape[1] + 1) if blocks is None else blocks
-        if blocks is None:
-            write_blocks(table.X, table.rows, scaler.mean, scaler.inverse_scale, self._blocks)
+        self._blocks = _standardised_blocks(table, scaler) if blocks is None else blocks
 
     def take(self, index: NDArray[np.intp]) -> GateRows:
         """Return some of the rows."""
-        blocks = _new_blocks(len(index), self._blocks.shape[1])
-        take_blocks(self._blocks, index, blocks)
+        width = self._blocks.shape[1]
+        blocks = _in_blocks((self._blocks[:, k].ravel()[index] for k in range(width)), width, len(index))
         return GateRows(self.table.take(index), self.scaler, blocks)
 
     def probabilities(self, theta: Floats) -> Singles:
@@ -84,8 +82,21 @@ class GateRows:
         return out
 
 
-def _new_blocks(n_rows: int, width: int) -> Singles:
-    return np.zeros((-(-n_rows // BLOCK), width, BLOCK), dtype=np.float32)
+def _standardised_blocks(table: Table, scaler: Scaler) -> Singles:
+    """The standardised features and the constant 1, as the kernels of the gate want them."""
+    standards = zip(scaler.mean, scaler.inverse_scale, strict=True)
+    features = ((table.X[table.rows, k] - mean) * inverse for k, (mean, inverse) in enumerate(standards))
+    return _in_blocks(chain(features, [np.ones(len(table))]), table.X.shape[1] + 1, len(table))
+
+
+def _in_blocks(columns: Iterable[NDArray[np.floating]], n_columns: int, n_rows: int) -> Singles:
+    """Lay out columns block by block; the last block ends with zeros."""
+    blocks = np.zeros((-(-n_rows // BLOCK), n_columns, BLOCK), dtype=np.float32)
+    whole = n_rows // BLOCK
+    for k, column in enumerate(columns):
+        blocks[:whole, k] = column[: whole * BLOCK].reshape(whole, BLOCK)
+        blocks[whole:, k, : n_rows % BLOCK] = column[whole * BLOCK :]
+    return blocks
 
 
 @dataclass

@@ -148,7 +148,7 @@ def distribute(bucket: Any, n: int, n_buckets: int, counts: Any, ids: Any) -> in
         counts[np.uint32(bucket[t]) + np.uint32(1)] += 1
     largest = 0
     for b in range(n_buckets):
-        largest = max(largest, counts[b + 1])
+        largest = counts[b + 1] if counts[b + 1] > largest else largest
         counts[b + 1] += counts[b]
     for t in range(n):
         own = np.uint32(bucket[t])

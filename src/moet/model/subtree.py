@@ -147,7 +147,7 @@ def grow_subtree(
         terms = 0.0
         for c in range(C):
             node_weight += total[c]
-            largest = max(largest, total[c])
+            largest = total[c] if total[c] > largest else largest
             terms += term(total[c], entropy)
         found = -1
         middle = first
@@ -178,7 +178,7 @@ def grow_subtree(
         for t in range(first, last):
             i = ids[t]
             goes_left[i] = t < middle
-            class_weight[n_nodes + int(t >= middle), label[i]] += desk.weight[i]
+            class_weight[n_nodes if t < middle else n_nodes + 1, label[i]] += desk.weight[i]
         if depth + 1 < max_depth:
             _hand_down(desk, n_lists, first, last)
         for child in range(2):
