@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -36,6 +37,9 @@ class TreeArrays(Protocol):
         """Class probabilities."""
 
 
+_NODE = ("feature", "left", "right")
+
+
 class Routing(NamedTuple):
     """What finds the leaf of a state, in the layout that :mod:`moet.model.route` describes."""
 
@@ -57,20 +61,18 @@ class FlatMixture(NamedTuple):
         cls, gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64], trees: Sequence[TreeArrays]
     ) -> FlatMixture:
         """Join the arrays of the trees."""
-        ends = np.cumsum([len(tree.feature) for tree in trees])
-        roots = np.append(0, ends[:-1])
-        nodes = np.empty((ends[-1], 3), dtype=np.int32)
-        for tree, root, end in zip(trees, roots, ends, strict=True):
-            nodes[root:end, 0] = tree.feature
-            np.add(tree.left, root, out=nodes[root:end, 1], casting="same_kind")
-            np.add(tree.right, root, out=nodes[root:end, 2], casting="same_kind")
+        sizes = [len(tree.feature) for tree in trees]
+        roots = np.array([0, *accumulate(sizes[:-1])], dtype=np.int32)
+        root = np.repeat(roots, sizes)  # of the tree that a node belongs to
+        nodes = np.stack([np.concatenate([getattr(t, name) for t in trees]) for name in _NODE], axis=1)
         leaf = nodes[:, 0] == LEAF
+        nodes[:, 1:] += root[:, None]
         nodes[leaf, 0] = 0
         nodes[leaf, 1:] = np.flatnonzero(leaf)[:, None]
         value = np.concatenate([tree.value for tree in trees])
         routing = Routing(
             gate=np.hstack([gate_bias[:, None], gate_weights]),
-            roots=roots.astype(np.int32),
+            roots=roots,
             nodes=nodes,
             threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
         )

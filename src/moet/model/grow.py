@@ -105,7 +105,7 @@ class Grower:
             min(options.max_depth, self._max_depth),
             float(options.min_samples_leaf),
             float(options.min_impurity_decrease),
-            options.criterion == "entropy",
+            True if options.criterion == "entropy" else None,
             self._order,
             self._histograms,
             self._stack,
@@ -170,7 +170,7 @@ def _walk(X: Any, rows: Any, some: Any, n: int, links: Any, threshold: Any, leaf
 @njit(**BORROWING)
 def _grow(
     codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, C: int,
-    max_depth: int, min_leaf: float, min_decrease: float, entropy: bool, orders: Any, histograms: Any,
+    max_depth: int, min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, histograms: Any,
     stack: Any, ranges: Any, desk: Any, bin_desk: Any, links: Any, threshold: Any, class_weight: Any, leaf_of_row: Any,
 ) -> Any:  # fmt: skip
     order = orders[0]

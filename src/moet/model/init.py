@@ -110,7 +110,8 @@ def _voronoi(
         for j in range(n_experts):
             mine = nearest == j
             if mine.any():
-                centres[j] = np.average(points[mine], axis=0, weights=weight[mine])
+                own = weight[mine]
+                centres[j] = (points[mine] * own[:, None]).sum(axis=0) / own.sum()
     centres = centres[:, :n_features]
     return np.hstack([centres, -0.5 * (centres**2).sum(axis=1, keepdims=True)])
 

@@ -15,7 +15,7 @@ from moet.model.splits import between, scan_sorted, sort_by_value
 def partition(
     desk: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, spare: Any, start: int, end: int, k: int,
     low: int, high: int, bin_value: Any, exact: bool, total: Any, class_weight: Any, child: int, min_leaf: float,
-    tie: float, entropy: bool,
+    tie: float, entropy: bool | None,
 ) -> Any:  # fmt: skip
     """Split a node on feature ``k`` between bins ``low`` and ``high``: (threshold, first row that goes right).
 
@@ -74,7 +74,7 @@ def _add_classes(y: Any, weight: Any, order: Any, start: int, end: int, class_we
 @njit(**INTERNAL)
 def _refined(
     desk: Any, X: Any, rows: Any, y: Any, weight: Any, unsure: Any, k: int, base: Any, total: Any, min_leaf: float,
-    tie: float, entropy: bool,
+    tie: float, entropy: bool | None,
 ) -> float:  # fmt: skip
     """Best threshold on feature ``k`` among some rows, above rows of class weights ``base``; inf if there is none."""
     n = len(unsure)

@@ -2,8 +2,9 @@
 
 A large node is scanned bin by bin (its histogram of class weights), a small one row by row in sorted order. A split is
 scored by the sum over both sides of Σ_c a_c²/a (Gini) or Σ_c a_c log₂(a_c/a) (entropy): larger is purer. Scans keep
-Σ_c term(a_c) up to date. Indices are unsigned where it matters: a signed one might be negative, and is asked whether it
-is.
+Σ_c term(a_c) up to date. ``entropy`` is True or None: a None has a type of its own, so each criterion is compiled
+without the other, when it is first used. Indices are unsigned where it matters: a signed one might be negative, and is
+asked whether it is.
 """
 
 from __future__ import annotations
@@ -18,33 +19,37 @@ from moet.model.tree import LEAF
 
 
 @njit(**INLINED)
-def term(a: float, entropy: bool) -> float:
+def term(a: float, entropy: bool | None) -> float:
     """What a class of weight ``a`` adds to the sum of its side."""
-    if not entropy:
+    if entropy is None:
         return a * a
     return a * np.log2(a) if a > 0.0 else 0.0
 
 
 @njit(**INLINED)
-def increase(a: float, moved: float, entropy: bool) -> float:
+def increase(a: float, moved: float, entropy: bool | None) -> float:
     """By how much the term of a class grows when its weight does from ``a`` to ``a + moved``."""
-    if not entropy:
+    if entropy is None:
         return moved * (a + a + moved)
-    return term(a + moved, True) - term(a, True)
+    return term(a + moved, entropy) - term(a, entropy)
 
 
 @njit(**INLINED)
-def purity(sum_of_terms: float, total: float, entropy: bool) -> float:
+def purity(sum_of_terms: float, total: float, entropy: bool | None) -> float:
     """Score of one side of a split from the sum of its terms and its weight."""
-    return sum_of_terms - term(total, True) if entropy else sum_of_terms / total
+    if entropy is None:
+        return sum_of_terms / total
+    return sum_of_terms - term(total, entropy)
 
 
 @njit(**INLINED)
 def promising(
-    terms_below: float, below: float, terms_above: float, above: float, bar: float, entropy: bool
+    terms_below: float, below: float, terms_above: float, above: float, bar: float, entropy: bool | None
 ) -> bool:  # fmt: skip
     """Whether a split may score more than ``bar``, said without dividing."""
-    return entropy or terms_below * above + terms_above * below > bar * (below * above)
+    if entropy is None:
+        return terms_below * above + terms_above * below > bar * (below * above)
+    return True
 
 
 @njit(**INLINED)
@@ -75,7 +80,7 @@ def fill_histogram(
 @njit(**INTERNAL)
 def scan_histogram(
     histogram: Any, offset: Any, span: Any, total: Any, sides: Any, min_leaf: float, tie: float, empty: float,
-    entropy: bool,
+    entropy: bool | None,
 ) -> Any:  # fmt: skip
     """Best split of a node: (purity, feature, bin below, bin above).
 
@@ -205,7 +210,7 @@ def sort_by_value(value: Any, n: int, bucket: Any, counts: Any, ids: Any) -> Non
 @njit(**INTERNAL)
 def scan_sorted(
     value: Any, ids: Any, n_lists: int, start: int, end: int, label: Any, weight: Any, base: Any, total: Any,
-    sides: Any, min_leaf: float, tie: float, entropy: bool,
+    sides: Any, min_leaf: float, tie: float, entropy: bool | None,
 ) -> Any:  # fmt: skip
     """Best split between two of the rows ``start`` to ``end`` of some sorted lists: (purity, list, first row above).
 

@@ -119,7 +119,7 @@ def _hand_down(desk: Any, n_lists: int, start: int, end: int) -> None:
 def grow_subtree(
     desk: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, start: int, end: int, offset: Any,
     bin_value: Any, exact: Any, span: Any, root: int, root_depth: int, n_nodes: int, max_depth: int, min_leaf: float,
-    least_gain: float, tie_share: float, entropy: bool, links: Any, threshold: Any, class_weight: Any,
+    least_gain: float, tie_share: float, entropy: bool | None, links: Any, threshold: Any, class_weight: Any,
     leaf_of_row: Any,
 ) -> int:  # fmt: skip
     """Grow all that is below node ``root``, whose rows are ``order[start:end]``, and return the number of nodes."""
