@@ -1,6 +1,7 @@
 """Training: time per epoch, accuracy and time end to end, and growth with the size of the problem.
 
     python benchmarks/train.py [epoch] [quality] [growth] [--quick] [--seeds 0 1 2] [--json out.json]
+    python benchmarks/train.py quality --tasks mountaincar --experts 4 8 --depths 3 5 8
 
 Both sides run in one process, on one thread, and are measured in CPU seconds; ours is compiled before it is measured.
 With ``--json`` every row is written as soon as it is measured, and rows found there are not measured again.
@@ -92,10 +93,10 @@ def epoch_time(table: str, n_experts: int, depth: int) -> Row:
     return {"ours": ours, "plain": plain, "skipping": skipping, "accuracy": accuracy, "plain_accuracy": plain_accuracy}
 
 
-def epoch(results: Results, quick: bool, seeds: list[int]) -> None:
+def epoch(results: Results, options: argparse.Namespace) -> None:
     """Print the time of one EM epoch of ours and of the reference."""
-    grid = list(product((2, 8), (3, 8)) if quick else product((2, 8, 16), (3, 8, 15)))
-    for group in (["20,000 × 4"],) if quick else (["200,000 × 4", "200,000 × 8"], ["one-hot"]):
+    grid = list(product((2, 8), (3, 8)) if options.quick else product((2, 8, 16), (3, 8, 15)))
+    for group in (["20,000 × 4"],) if options.quick else (["200,000 × 4", "200,000 × 8"], ["one-hot"]):
         try:
             rows = [results.measure(epoch_time, table=table, n_experts=E, depth=D) for table in group for E, D in grid]
         except Unavailable as reason:
@@ -183,16 +184,17 @@ def compare(results: Results, task: str, n_experts: int, depth: int, mode: str, 
     }
 
 
-def quality(results: Results, quick: bool, seeds: list[int]) -> None:
+def quality(results: Results, options: argparse.Namespace) -> None:
     """Print the held-out accuracy and the CPU seconds of ours, of the published procedure and of single trees."""
     tasks = []
-    for task in TASKS:
+    for task in options.tasks:
         try:
             imitation(task, 0)
             tasks.append(task)
         except Unavailable as reason:
             console.print(f"skipped {task}: {reason}")
-    sizes = list(product((2, 4), (0, 3)) if quick else product((2, 4, 8), (0, 3, 5, 8)))
+    sizes = list(product((2, 4), (0, 3)) if options.quick else product(options.experts, options.depths))
+    seeds = options.seeds
     for mode in MODES:
         cells = []
         for task, (n_experts, depth) in product(tasks, sizes):
@@ -232,7 +234,7 @@ def summarise(mode: str, cells: list[Row]) -> None:
     for depth in sorted({cell["depth"] for cell in cells}):
         gains = ahead("tree", [cell for cell in cells if cell["depth"] == depth])
         console.print(f"{mode}: {mean(gains):+.2f} pp over one tree with as many leaves, depth {depth}")
-    large = [cell for cell in cells if cell["E"] >= 4 and cell["depth"] >= 3]
+    large = [cell for cell in cells if cell["E"] >= 4 and cell["depth"] >= 3] or cells
     for who, name in (("ours", "cpu"), ("the published procedure on our core", "cpu on our core")):
         ratios = [cell["cpu published"] / cell[name] for cell in large]
         console.print(f"{mode}: {who} takes {min(ratios):.1f}x less CPU at least, {median(ratios):.1f}x in the median")
@@ -249,11 +251,11 @@ def fit_time(n_rows: int, n_experts: int, depth: int) -> Row:
     return {"cpu": cpu, "epochs": int(model.n_iter_)}
 
 
-def growth(results: Results, quick: bool, seeds: list[int]) -> None:
+def growth(results: Results, options: argparse.Namespace) -> None:
     """Print how the time of a fit grows with the rows, the experts and the depth, one at a time."""
-    base = {"n_rows": 5_000 if quick else 100_000, "n_experts": 4, "depth": 5}
+    base = {"n_rows": 5_000 if options.quick else 100_000, "n_experts": 4, "depth": 5}
     variations = {
-        "n_rows": [5_000, 20_000] if quick else [10_000, 30_000, 100_000, 300_000, 1_000_000],
+        "n_rows": [5_000, 20_000] if options.quick else [10_000, 30_000, 100_000, 300_000, 1_000_000],
         "n_experts": [2, 4, 8, 16],
         "depth": [0, 3, 5, 8, 15],
     }
@@ -283,7 +285,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("sections", nargs="*", help=f"any of {', '.join(SECTIONS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="a smaller grid, for a first look")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of the quality section")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), help="of the quality section")
+    parser.add_argument("--experts", type=int, nargs="+", default=[2, 4, 8], help="of the quality section")
+    parser.add_argument("--depths", type=int, nargs="+", default=[0, 3, 5, 8], help="of the quality section")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="of the quality section")
     parser.add_argument("--json", type=Path, help="keep the rows in this file; rows found there are not measured again")
     options = parser.parse_args()
     if unknown := set(options.sections) - set(SECTIONS):
@@ -293,7 +298,7 @@ def main() -> None:
     warm_up()
     results = Results(options.json)
     for name in options.sections or SECTIONS:
-        SECTIONS[name](results, options.quick, options.seeds)
+        SECTIONS[name](results, options)
 
 
 if __name__ == "__main__":

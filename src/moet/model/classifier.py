@@ -32,7 +32,7 @@ from moet.progress import progress_bar
 
 Callback = Callable[[int, float, Mixture], None]
 
-_libraries = cache(ThreadpoolController)  # to find the loaded ones takes as long as a tenth of a small fit
+_libraries = cache(ThreadpoolController)  # finding those that are loaded takes some milliseconds
 
 
 class MoETClassifier(ClassifierMixin, BaseEstimator):
