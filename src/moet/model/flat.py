@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +90,11 @@ class FlatMixture(NamedTuple):
         soft_probabilities(read_only_view(X), *self.routing, self.value, out, *self._scratch())
         return out
 
-    def _scratch(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    def _scratch(self) -> tuple[NDArray[Any], ...]:
         """Room for a block of rows."""
         n_experts, width = self.routing.gate.shape
-        return np.zeros((width - 1 + n_experts + 2, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
+        sums, at = np.empty((2, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
+        return np.zeros((width - 1, BLOCK)), np.empty((n_experts, BLOCK)), sums, at
 
 
 def read_only_view(array: NDArray[np.float64]) -> NDArray[np.float64]:

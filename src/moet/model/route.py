@@ -29,27 +29,32 @@ def _block_logits(X: Any, start: int, rows: int, gate: Any, columns: Any, logits
         for k in range(width - 1):
             columns[k, i] = X[start + i, k]
     for j in range(n_experts):
+        logit = logits[j]
         for i in range(BLOCK):
-            logits[j, i] = gate[j, 0]
+            logit[i] = gate[j, 0]
         for k in range(0, width - 2, 2):  # two features at a time save half the memory traffic
             w, v = gate[j, k + 1], gate[j, k + 2]
+            column, next_column = columns[k], columns[k + 1]
             for i in range(BLOCK):
-                logits[j, i] = (logits[j, i] + w * columns[k, i]) + v * columns[k + 1, i]
+                logit[i] = (logit[i] + w * column[i]) + v * next_column[i]
         if width % 2 == 0:
+            w, column = gate[j, width - 1], columns[width - 2]
             for i in range(BLOCK):
-                logits[j, i] += gate[j, width - 1] * columns[width - 2, i]
+                logit[i] += w * column[i]
 
 
 @njit(inline="always", **INTERNAL)
 def _block_argmax(logits: Any, top: Any, expert: Any) -> None:
     """First maximum over the experts of every column of ``logits``."""
+    logit = logits[0]
     for i in range(BLOCK):
-        top[i] = logits[0, i]
+        top[i] = logit[i]
         expert[i] = 0
     for j in range(1, logits.shape[0]):
+        logit = logits[j]
         for i in range(BLOCK):
-            expert[i] = j if logits[j, i] > top[i] else expert[i]
-            top[i] = logits[j, i] if logits[j, i] > top[i] else top[i]
+            expert[i] = j if logit[i] > top[i] else expert[i]
+            top[i] = logit[i] if logit[i] > top[i] else top[i]
 
 
 @njit(**INTERNAL)
@@ -65,10 +70,10 @@ def _block_walk(X: Any, start: int, rows: int, nodes: Any, threshold: Any, at: A
         a, b, c, d = at[i], at[i1], at[i2], at[i3]
         while nodes[a, 1] != a or nodes[b, 1] != b or nodes[c, 1] != c or nodes[d, 1] != d:
             for _ in range(2):
-                a = nodes[a, 1 if X[start + i, nodes[a, 0]] <= threshold[a] else 2]
-                b = nodes[b, 1 if X[start + i1, nodes[b, 0]] <= threshold[b] else 2]
-                c = nodes[c, 1 if X[start + i2, nodes[c, 0]] <= threshold[c] else 2]
-                d = nodes[d, 1 if X[start + i3, nodes[d, 0]] <= threshold[d] else 2]
+                a = nodes[a, 2 - (X[start + i, nodes[a, 0]] <= threshold[a])]
+                b = nodes[b, 2 - (X[start + i1, nodes[b, 0]] <= threshold[b])]
+                c = nodes[c, 2 - (X[start + i2, nodes[c, 0]] <= threshold[c])]
+                d = nodes[d, 2 - (X[start + i3, nodes[d, 0]] <= threshold[d])]
         at[i], at[i1], at[i2], at[i3] = a, b, c, d
 
 
@@ -97,15 +102,16 @@ def leaf_of_state(x: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> 
 
 @njit(**BORROWING)
 def leaves_of_rows(
-    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, expert: Any, leaf: Any, work: Any, at: Any
-) -> None:
+    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, expert: Any, leaf: Any,
+    columns: Any, logits: Any, sums: Any, at: Any,
+) -> None:  # fmt: skip
     """Write the expert (argmax of the logits) and the answering leaf of every row.
 
-    ``work`` and ``at`` are scratch space of shapes (n_features + n_experts + 2, BLOCK), zeros, and (2, BLOCK).
+    The last four are scratch space for a block of rows: ``columns`` (zeros), ``logits``, and two rows of numbers and of
+    indices each. They must not share memory: loops over rows that are neighbours in one array would not vectorise.
     """
-    n_rows, n_features = X.shape
-    columns, logits, top = work[:n_features], work[n_features:-2], work[-1]
-    chosen, place = at[0], at[1]
+    n_rows = len(X)
+    top, chosen, place = sums[0], at[0], at[1]
     for start in range(0, n_rows, BLOCK):
         rows = BLOCK if start + BLOCK < n_rows else n_rows - start
         _block_logits(X, start, rows, gate, columns, logits)
@@ -120,15 +126,15 @@ def leaves_of_rows(
 
 @njit(**BORROWING)
 def soft_probabilities(
-    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any, out: Any, work: Any, at: Any
-) -> None:
+    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any, out: Any,
+    columns: Any, logits: Any, sums: Any, at: Any,
+) -> None:  # fmt: skip
     """Add the gate-weighted average of the experts' leaf probabilities to ``out``, one row per row of ``X``.
 
-    ``work`` and ``at`` are scratch space as for :func:`leaves_of_rows`.
+    The last four are scratch space as for :func:`leaves_of_rows`.
     """
-    n_rows, n_features = X.shape
-    columns, logits, total, top = work[:n_features], work[n_features:-2], work[-2], work[-1]
-    chosen, place = at[0], at[1]
+    n_rows = len(X)
+    top, total, chosen, place = sums[0], sums[1], at[0], at[1]
     for start in range(0, n_rows, BLOCK):
         rows = BLOCK if start + BLOCK < n_rows else n_rows - start
         _block_logits(X, start, rows, gate, columns, logits)
