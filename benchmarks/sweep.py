@@ -1,15 +1,11 @@
 """Two workers against one on the same sweep, in seconds of wall time; it wants a machine with two idle cores.
 
 python benchmarks/sweep.py [--task cartpole] [--repeat 1]
-
-Cores that share caches, memory and power slow each other down whatever they work on. So the same sweep is also run
-twice at once, one worker each, with nothing in common: twice the time of one by theirs is the most that can be reached.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import time
 from tempfile import TemporaryDirectory
 
@@ -41,18 +37,6 @@ def seconds(task: str, workers: int) -> float:
     return passed
 
 
-def seconds_side_by_side(task: str) -> float:
-    """Wall time of two sweeps that have nothing to do with each other, one worker each."""
-    begin = time.perf_counter()
-    sweeps = [multiprocessing.Process(target=seconds, args=(task, 1)) for _ in range(2)]
-    for sweep in sweeps:
-        sweep.start()
-    for sweep in sweeps:
-        sweep.join()
-        assert sweep.exitcode == 0
-    return time.perf_counter() - begin
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -65,10 +49,8 @@ def main() -> None:
     rows = []
     for _ in range(options.repeat):
         one, two = (seconds(options.task, workers) for workers in (1, 2))
-        both = seconds_side_by_side(options.task)
-        rows.append([options.task, definition.trials, one, two, one / two, both, 2 * one / both])
-    columns = ["task", "trials", "one worker", "two workers", "ratio", "two sweeps at once", "most possible"]
-    show("Seconds of a sweep", columns, rows)
+        rows.append([options.task, definition.trials, one, two, one / two])
+    show("Seconds of a sweep", ["task", "trials", "one worker", "two workers", "ratio"], rows)
 
 
 if __name__ == "__main__":
