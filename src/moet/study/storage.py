@@ -180,8 +180,8 @@ def persistently(action: Callable[[], Result], url: str, timing: Timing) -> Resu
         try:
             return action()
         except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-            reason = error.__cause__ if isinstance(error, optuna.exceptions.StorageInternalError) else error
-            if not isinstance(reason, sqlalchemy.exc.OperationalError | sqlalchemy.exc.InterfaceError):
+            reason = _lost_connection(error)
+            if reason is None:
                 raise
             left = timing.patience - (time.monotonic() - begin)
             problem = f"the storage {display(url)} does not answer ({_first_line(reason)})"
@@ -193,6 +193,21 @@ def persistently(action: Callable[[], Result], url: str, timing: Timing) -> Resu
             log.warning("%s; trying again for %.0f s", problem, left)
             time.sleep(min(pause, left))
             pause = min(2 * pause, 10.0)
+
+
+def _lost_connection(error: BaseException | None) -> BaseException | None:
+    """The error, among those that led to this one, that says that the storage is away; None if there is none.
+
+    A server that dies while it answers is an error of one kind, which undoing the transaction may hide behind another.
+    """
+    from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+    while error is not None:
+        gone = isinstance(error, DBAPIError) and error.connection_invalidated
+        if gone or isinstance(error, OperationalError | InterfaceError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _first_line(error: BaseException) -> str:
