@@ -64,6 +64,16 @@ def test_settings_are_chosen_on_validation_rows_and_tested_on_test_rows():
     assert result["size"]["leaves"] > 2
 
 
+def test_a_single_setting_is_fitted_once(monkeypatch):
+    fitted = []
+    tree = MODELS["tree"]
+    counted = Model("tree", lambda *args: fitted.append(args) or tree.build(*args), grid(max_depth=[3]))
+    result = run(made_up(n=400), counted, 0)["tuned_for"]
+    assert result["f1"] == result["accuracy"]
+    assert result["f1"]["validation"] is None
+    assert len(fitted) == 1
+
+
 def test_the_test_rows_have_no_say_in_tuning(monkeypatch):
     dataset, tree = made_up(n=400), MODELS["tree"]
     parts = split(dataset.y, 0)
@@ -86,7 +96,7 @@ def test_f1_is_of_the_positive_class_or_the_mean_over_classes():
 @pytest.mark.parametrize("table", ["german9", "fetal3"])
 def test_every_model_runs_and_its_row_is_json(name, table):
     model = MODELS[name]
-    one = Model(model.name, model.build, model.grid_for(100)[-1:], scaled=model.scaled)
+    one = Model(model.name, model.build, model.grid_for(100)[-1:], features=model.features)
     result = run(made_up(table), one, 0)
     assert result["tuned_for"]["accuracy"]["accuracy"] > 0.6
     assert json.loads(json.dumps(result)) == result

@@ -48,17 +48,24 @@ def test_a_missing_category_is_a_category_and_na_is_text(tmp_path):
     frame = table("german9")
     frame.loc[0, "Saving accounts"] = "NA"
     dataset = load("german9", written(tmp_path, "german9", frame))
-    names = encoder(dataset, scaled=False).fit(dataset.X).get_feature_names_out()
+    names = encoder(dataset).fit(dataset.X).get_feature_names_out()
     assert dataset.X["Saving accounts"][0] == "NA"
     assert "Saving accounts=NA" in names
 
 
 def test_an_encoder_has_one_column_per_category_and_zeros_for_an_unknown_one(tmp_path):
     dataset = load("german9", written(tmp_path, "german9", table("german9")))
-    fitted = encoder(dataset, scaled=False).fit(dataset.X[:2])
+    fitted = encoder(dataset).fit(dataset.X[:2])
     features = pd.DataFrame(fitted.transform(dataset.X), columns=fitted.get_feature_names_out())
     assert features["Sex=v0"].tolist() == (dataset.X["Sex"] == "v0").astype(float).tolist()
     assert features.filter(like="Sex=").loc[2].tolist() == [0.0, 0.0]
+
+
+def test_features_can_be_scaled_or_left_as_they_are(tmp_path):
+    dataset = load("german9", written(tmp_path, "german9", table("german9")))
+    scaled = encoder(dataset, "scaled").fit_transform(dataset.X)
+    assert abs(scaled.mean(axis=0)).max() < 1e-9
+    assert encoder(dataset, "as they are").fit_transform(dataset.X) is dataset.X
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Bins:
         values = np.split(self.value, self.offset[1:-1])
         offset = np.cumsum([0] + [len(values[k]) for k in features]).astype(np.int32)
         value = np.concatenate([values[k] for k in features])
-        return Bins(np.ascontiguousarray(self.codes[:, features]), offset, value, self.exact[features], self.crowd)
+        return Bins(self.codes.take(features, axis=1), offset, value, self.exact[features], self.crowd)
 
 
 def bin_table(table: Table, max_bins: int = MAX_BINS) -> Bins:

@@ -105,20 +105,20 @@ def boost(rows: GateRows, theta: Floats, first: Voters, settings: Settings, rng:
     gate = softmax(theta @ standardised(rows).T, axis=0)
     n_first = len(first.trees)
     base = np.zeros(table.n_classes) if n_first else log_shares(table)
-    score = np.tile(base, (len(table), 1))
+    score = np.tile(base[:, None], len(table))  # a row per class: sums over few classes are quick that way
     for g, votes in zip(gate[:n_first], first.votes, strict=True):
-        score += g[:, None] * votes
+        score += g * votes.T
     leaf = np.vstack([first.leaf, np.empty((len(gate) - n_first, len(table)), dtype=np.int32)])
     voters = Voters([*first.trees], [*first.votes], leaf)
     for g, leaf in zip(gate[n_first:], voters.leaf[n_first:], strict=True):
-        probability = softmax(score, axis=1)
+        probability = softmax(score, axis=0)
         drawn = replace(table, weight=table.weight * (rng.random(len(table)) < settings.max_samples))
-        wrong = drawn.weight * (1.0 - probability[np.arange(len(table)), table.y])
+        wrong = drawn.weight * (1.0 - probability[table.y, np.arange(len(table))])
         wrong = wrong / wrong.mean() if wrong.any() else table.weight
         tree = grow(wrong, leaf)
         step = settings.learning_rate * newton_step(drawn, probability, leaf, len(tree.feature))
         votes = len(gate) * step  # which count about one E-th
-        score += g[:, None] * votes[leaf]
+        score += g * votes.T[:, leaf]
         voters.trees.append(tree)
         voters.votes.append(votes + base)
     return voters
@@ -138,7 +138,7 @@ def grow_on_some_features(
 
     def grow(weight: Floats, leaf: NDArray[np.int32]) -> GrownTree:
         drawn = np.sort(rng.choice(n_features, n_drawn, replace=False))
-        part = replace(table, X=read_only_view(np.ascontiguousarray(table.X[:, drawn])))
+        part = replace(table, X=read_only_view(table.X.take(drawn, axis=1)))
         tree = Grower(part, bins.columns(drawn), settings.max_depth).grow(weight, options, leaf)
         feature = np.where(tree.feature == LEAF, LEAF, drawn[tree.feature]).astype(np.int32)
         return tree._replace(feature=feature)
@@ -153,11 +153,13 @@ def log_shares(table: Table) -> Floats:
 
 
 def newton_step(table: Table, probability: Floats, leaf: NDArray[np.int32], n_nodes: int) -> Floats:
-    """Change of the scores of every leaf that raises the log-likelihood, curvature taken class by class."""
+    """Change of the scores of every leaf that raises the log-likelihood, curvature taken class by class.
+
+    ``probability`` has a row per class.
+    """
     n_classes = table.n_classes
     step = np.empty((n_nodes, n_classes))
-    for c in range(n_classes):
-        p = probability[:, c]
+    for c, p in enumerate(probability):
         slope = np.bincount(leaf, table.weight * ((table.y == c) - p), n_nodes)
         curvature = np.bincount(leaf, table.weight * p * (1.0 - p), n_nodes)
         step[:, c] = slope / (curvature + LEAF_L2)
@@ -229,21 +231,20 @@ def standardised(rows: GateRows) -> Floats:
 def likelihood(table: Table, X: Floats, share: Floats, theta: Floats, voters: Voters) -> tuple[float, Floats, Floats]:
     """Mean log-likelihood of the rows and its derivatives by the gate's parameters and by the votes of all nodes."""
     gate = softmax(theta @ X.T, axis=0)
-    vote = [votes[leaf] for votes, leaf in zip(voters.votes, voters.leaf, strict=True)]
-    score = np.zeros((len(table), table.n_classes))
+    vote = [votes.T[:, leaf] for votes, leaf in zip(voters.votes, voters.leaf, strict=True)]
+    score = np.zeros((table.n_classes, len(table)))
     for g, v in zip(gate, vote, strict=True):
-        score += g[:, None] * v
-    log_probability = log_softmax(score, axis=1)
-    residual = (np.eye(table.n_classes)[table.y] - np.exp(log_probability)) * share[:, None]
-    mean = np.einsum("ic,ic->i", residual, score)
+        score += g * v
+    log_probability = log_softmax(score, axis=0)
+    residual = (np.eye(table.n_classes)[:, table.y] - np.exp(log_probability)) * share
+    mean = (residual * score).sum(axis=0)
     along_votes = []
     along_logits = np.empty_like(gate)
     for j, (g, v) in enumerate(zip(gate, vote, strict=True)):
-        along_logits[j] = g * (np.einsum("ic,ic->i", residual, v) - mean)
-        weighted = g[:, None] * residual
+        along_logits[j] = g * ((residual * v).sum(axis=0) - mean)
         n_nodes = len(voters.votes[j])
-        along_votes.append(np.stack([np.bincount(voters.leaf[j], column, n_nodes) for column in weighted.T], axis=1))
-    total = float(share @ log_probability[np.arange(len(table)), table.y])
+        along_votes.append(np.stack([np.bincount(voters.leaf[j], r, n_nodes) for r in g * residual], axis=1))
+    total = float(share @ log_probability[table.y, np.arange(len(table))])
     return total, along_logits @ X, np.concatenate(along_votes)
 
 

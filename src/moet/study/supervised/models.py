@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet.model.classifier import MoETClassifier
 from moet.model.recipe import SMALL_TABLE
+from moet.study.supervised.encode import Features
 
 Kind = Literal["verifiable", "reference"]
 """Whether a model is small and simple enough for proofs, or only says what could be reached."""
@@ -36,8 +37,8 @@ class Model:
         The settings to choose from.
     kind : {"verifiable", "reference"}
         See :data:`Kind`.
-    scaled : bool
-        Whether it needs features on one scale.
+    features : {"one-hot", "scaled", "as they are"}
+        See :data:`moet.study.supervised.encode.Features`.
     package : str or None
         Package that must be installed for it.
     small_grid : sequence of dict or None
@@ -52,7 +53,7 @@ class Model:
     build: Callable[[Params, int, int], Any]
     grid: tuple[Params, ...]
     kind: Kind = "verifiable"
-    scaled: bool = False
+    features: Features = "one-hot"
     package: str | None = None
     small_grid: tuple[Params, ...] | None = None
     obstacle: Callable[[], str | None] | None = None
@@ -102,32 +103,39 @@ def _forest(params: Params, seed: int, n_classes: int) -> Any:
     return RandomForestClassifier(100, **params, random_state=seed, n_jobs=1)
 
 
-_BOOSTED: Params = {"training": "boosting", "tol": 0.0}
-_VOTES = _BOOSTED | {"n_experts": 64, "max_depth": 5, "min_samples_leaf": 20}
-_MANY_VOTES = _BOOSTED | {
+_VOTES: Params = {
+    "training": "boosting",
+    "n_experts": 256,
+    "max_depth": 5,
+    "min_samples_leaf": 20,
+    "learning_rate": 0.12,
+    "max_samples": 0.7,
+    "max_features": 0.3,
+    "max_iter": 0,
+    "tol": 0.0,
+}
+"""Trees that each see part of the rows and features, behind a uniform gate."""
+
+_FITTED_VOTES = _VOTES | {"min_samples_leaf": 5, "max_iter": 10, "gate_l2": 0.003}
+"""The same, smaller leaves, then gate and leaves fitted together."""
+
+_CAREFUL_VOTES = _VOTES | {
     "init": "linear",
     "gate_l2": 1.0,
-    "n_experts": 128,
-    "max_depth": 4,
-    "min_samples_leaf": 5,
-    "max_iter": 0,
-    "learning_rate": 0.05,
+    "max_depth": 6,
+    "min_samples_leaf": 3,
+    "learning_rate": 0.02,
     "max_samples": 0.5,
-    "max_features": 0.3,
 }
-"""For little data: logistic regression as the first experts, then small steps of trees that each see part of it. One
-setting, because 150 rows to choose by choose badly."""
+"""For little data: logistic regression as the first experts, then smaller steps. One setting, because 150 rows to
+choose by choose badly."""
 
 MODELS: dict[str, Model] = {
     "moet": Model(
         "MoËT",
         _moet,
-        (
-            _VOTES | {"max_iter": 0},
-            _VOTES | {"max_iter": 10, "gate_l2": 0.03},
-            _VOTES | {"max_iter": 30, "gate_l2": 0.01, "max_depth": 6, "min_samples_leaf": 2},
-        ),
-        small_grid=(_MANY_VOTES,),
+        (_VOTES, _FITTED_VOTES),
+        small_grid=(_CAREFUL_VOTES,),
     ),
     "moet_h": Model(
         "MoËT_h",
@@ -139,9 +147,9 @@ MODELS: dict[str, Model] = {
         ),
     ),
     "tree": Model("decision tree", _tree, grid(max_depth=[4, 7, 10, 15], min_samples_leaf=[5, 20, 50])),
-    "ridge": Model("ridge logistic regression", _ridge, grid(C=[0.001, 0.01, 0.1, 1, 10]), scaled=True),
-    "lasso": Model("lasso logistic regression", _lasso, grid(C=[0.01, 0.03, 0.1, 1]), scaled=True),
-    "svc": Model("linear SVC", _svc, grid(C=[1e-4, 1e-3, 0.01, 0.1]), scaled=True),
+    "ridge": Model("ridge logistic regression", _ridge, grid(C=[0.001, 0.01, 0.1, 1, 10]), features="scaled"),
+    "lasso": Model("lasso logistic regression", _lasso, grid(C=[0.01, 0.03, 0.1, 1]), features="scaled"),
+    "svc": Model("linear SVC", _svc, grid(C=[1e-4, 1e-3, 0.01, 0.1]), features="scaled"),
     "boosting": Model(
         "gradient boosting",
         _boosting,

@@ -42,13 +42,13 @@ def _linear_tree_obstacle() -> str | None:
 
 
 PEERS: dict[str, Model] = {
-    "ebm": Model("EBM (interpret)", _ebm, grid(learning_rate=[0.02]), package="interpret"),
+    "ebm": Model("EBM (interpret)", _ebm, grid(learning_rate=[0.02]), features="as they are", package="interpret"),
     "figs": Model("FIGS (imodels)", _figs, grid(max_rules=[8, 16, 30]), package="imodels", most_classes=2),
     "linear_tree": Model(
         "linear tree (linear-tree)",
         _linear_tree,
         grid(max_depth=[1, 2], min_samples_leaf=[50]),
-        scaled=True,
+        features="scaled",
         package="lineartree",
         obstacle=_linear_tree_obstacle,
         most_rows=10_000,
@@ -56,7 +56,7 @@ PEERS: dict[str, Model] = {
     "optimal_tree": Model(
         "optimal tree (pystreed)",
         _optimal_tree,
-        grid(max_depth=[3], n_thresholds=[8], cost_complexity=[0.001, 0.005]),
+        grid(max_depth=[3], n_thresholds=[20], cost_complexity=[0.001, 0.005]),
         package="pystreed",
     ),
 }
