@@ -2,6 +2,7 @@ import pytest
 
 optuna = pytest.importorskip("optuna")
 
+from moet.distill.viper import _Run  # noqa: E402
 from moet.errors import InputError, StudyError, TaskError  # noqa: E402
 from moet.model.file import digest  # noqa: E402
 from moet.study.configuration import grid  # noqa: E402
@@ -77,6 +78,38 @@ def _age(queue, claim):
     with queue.storage.engine.begin() as connection:
         statement = "UPDATE trial_heartbeats SET heartbeat = '2000-01-01 00:00:00' WHERE trial_id = "
         connection.exec_driver_sql(f"{statement}{claim.trial._trial_id}")
+
+
+def test_a_trial_goes_on_where_a_worker_left_it(tmp_path, outcome, monkeypatch):
+    begun = sweep(tmp_path, name="a/b")
+    begun.begin()
+    played = []
+
+    def iterate(run, *, last):
+        played.append(last)
+        if len(played) == 2:
+            raise KeyboardInterrupt
+        return original(run, last=last)
+
+    original = _Run.iterate
+    monkeypatch.setattr(_Run, "iterate", iterate)
+    with pytest.raises(KeyboardInterrupt):
+        work(begun.url)
+    assert len(list((tmp_path / "unfinished").iterdir())) == 1
+    assert work(begun.url) == len(grid(PLAN))
+    assert len(played) == PLAN.iterations * len(grid(PLAN)) + 1  # but for the one that was interrupted, none twice
+    assert not list((tmp_path / "unfinished").iterdir())
+    assert any(found.model == outcome.model for found in begun.outcomes())
+
+
+def test_a_trial_does_without_a_checkpoint_that_is_no_good(tmp_path, caplog):
+    queue = sweep(tmp_path).begin()
+    claim = queue.claim()
+    folder = queue.checkpoint(claim)
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{")
+    Runner(queue.definition).run(claim.configuration, folder)
+    assert "goes on without its checkpoint" in caplog.text
 
 
 def test_errors_are_repeated_once_and_then_given_up(storage):

@@ -12,14 +12,16 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from moet.errors import StudyError
 from moet.study.configuration import Configuration, grid, suggested
 from moet.study.definition import Definition, check_same
 from moet.study.outcome import Outcome
 from moet.study.record import attributes
-from moet.study.storage import Timing, exclusive, persistently, require_optuna
+from moet.study.storage import Timing, exclusive, persistently, require_optuna, sqlite_path
 
 if TYPE_CHECKING:
     import optuna
@@ -126,6 +128,17 @@ class Queue:
                 return Claim(trial, suggested(trial, self.definition.plan))
 
         return self._try(take)
+
+    def checkpoint(self, claim: Claim) -> Path | None:
+        """Folder where a trial keeps its iterations for whoever goes on with it.
+
+        It is beside a SQLite file. There is none where workers share no disk, nor for a search, whose trials are not
+        repeated as they were.
+        """
+        path = sqlite_path(self._url)
+        if path is None or self._grid is None:
+            return None
+        return path.parent / "unfinished" / f"{quote(self.name, safe='')}-{claim.trial.user_attrs['slot']}"
 
     def finish(self, claim: Claim, outcome: Outcome) -> bool:
         """Store an outcome; False if the trial was meanwhile taken for dead and given to another worker."""

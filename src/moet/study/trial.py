@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from moet.distill import Policy, distill
@@ -13,6 +15,7 @@ from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
+from moet.errors import CheckpointError
 from moet.model.mixture import Mixture
 from moet.study.configuration import Configuration
 from moet.study.definition import Definition, versions
@@ -25,6 +28,8 @@ EPISODE_SEED = 0
 
 PROVED_STEPS = 10
 """The paper's horizon."""
+
+log = logging.getLogger(__name__)
 
 
 class Runner:
@@ -54,22 +59,16 @@ class Runner:
         """The teacher's mean reward on the fresh episodes."""
         return float(self._play(self.teacher, Purpose.REPORT).returns.mean())
 
-    def run(self, configuration: Configuration) -> Outcome:
-        """Distil one configuration; what comes out follows from it and the study, times aside."""
-        plan = self.definition.plan
-        run = distill(
-            self.teacher,
-            self.task,
-            configuration.student(plan),
-            iterations=plan.iterations,
-            rollouts_per_iteration=plan.rollouts,
-            max_samples=plan.max_samples,
-            importance=plan.importance,
-            weighting=plan.weighting,
-            selection=plan.selection,
-            selection_episodes=plan.selection_episodes,
-            seed=configuration.seed,
-        )
+    def run(self, configuration: Configuration, checkpoint: Path | None = None) -> Outcome:
+        """Distil one configuration; what comes out follows from it and the study, times aside.
+
+        Iterations found in the folder ``checkpoint`` are not repeated.
+        """
+        try:
+            run = self._distil(configuration, checkpoint)
+        except CheckpointError as error:  # no trial is lost for it: a silent worker may still be there, or a disk full
+            log.warning("a trial goes on without its checkpoint: %s", error)
+            run = self._distil(configuration, None)
         model = run.policy.mixture
         return Outcome(
             task=self.definition.task,
@@ -88,6 +87,23 @@ class Runner:
             verification=_verified(model, self.definition),
             history=_history(run),
             versions=versions(),
+        )
+
+    def _distil(self, configuration: Configuration, checkpoint: Path | None) -> Distillation:
+        plan = self.definition.plan
+        return distill(
+            self.teacher,
+            self.task,
+            configuration.student(plan),
+            iterations=plan.iterations,
+            rollouts_per_iteration=plan.rollouts,
+            max_samples=plan.max_samples,
+            importance=plan.importance,
+            weighting=plan.weighting,
+            selection=plan.selection,
+            selection_episodes=plan.selection_episodes,
+            seed=configuration.seed,
+            checkpoint=checkpoint,
         )
 
     def _measured(self, policy: Policy, purpose: Purpose) -> Measured:

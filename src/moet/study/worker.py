@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 
+from moet.distill.checkpoint import remove_checkpoint
 from moet.errors import StudyError
 from moet.study.queue import Claim, Queue, study_names
 from moet.study.signals import Stop, stop_requests
@@ -69,11 +70,15 @@ def _share_done(queue: Queue) -> float:
 
 def _do(queue: Queue, claim: Claim, runner: Runner, stop: Stop) -> bool:
     """Run a trial; its failure is the trial's, not the worker's."""
+    checkpoint = queue.checkpoint(claim)
     try:
         with queue.heartbeats(claim):
             with stop.interruptible():
-                outcome = runner.run(claim.configuration)
-            if queue.finish(claim, outcome):
+                outcome = runner.run(claim.configuration, checkpoint)
+            finished = queue.finish(claim, outcome)
+            if checkpoint is not None:
+                remove_checkpoint(checkpoint)
+            if finished:
                 return True
     except KeyboardInterrupt:
         queue.give_back(claim)
