@@ -92,31 +92,19 @@ class Grower:
     def grow(self, weight: NDArray[np.float64], options: GrowOptions, leaf_of_row: NDArray[np.int32]) -> GrownTree:
         """Grow a tree on the rows of noticeable weight, and write the leaf of *every* row into ``leaf_of_row``."""
         table, bins = self._table, self._bins
-        n_nodes = _grow(
-            bins.codes,
-            table.X,
-            table.rows,
-            table.y,
-            weight,
-            bins.offset,
-            bins.value,
-            bins.exact,
-            table.n_classes,
+        rows = (bins.codes, table.X, table.rows, table.y, weight, bins.offset, bins.value, bins.exact)
+        limits = (
             min(options.max_depth, self._max_depth),
             float(options.min_samples_leaf),
             float(options.min_impurity_decrease),
             True if options.criterion == "entropy" else None,
-            self._order,
-            self._histograms,
-            self._stack,
-            self._ranges,
-            self._desk,
-            self._bin_desk,
-            self._links,
-            self._threshold,
-            self._class_weight,
-            leaf_of_row,
         )
+        grown = (self._links, self._threshold, self._class_weight, leaf_of_row)
+        if len(table) <= len(self._desk.weight):
+            n_nodes = _grow_small(*rows, *limits, self._order, self._ranges, self._desk, *grown)
+        else:
+            scratch = (self._order, self._histograms, self._stack, self._ranges, self._desk, self._bin_desk)
+            n_nodes = _grow(*rows, table.n_classes, *limits, *scratch, *grown)
         feature, left, right = self._links[:, :n_nodes].copy()
         return GrownTree(feature, self._threshold[:n_nodes].copy(), left, right, self._class_weight[:n_nodes].copy())
 
@@ -167,6 +155,65 @@ def _walk(X: Any, rows: Any, some: Any, n: int, links: Any, threshold: Any, leaf
             leaf_of_row[some[start + q]] = at[q]
 
 
+@njit(**INLINED)
+def _begin(y: Any, weight: Any, offset: Any, min_leaf: float, order: Any, span: Any, class_weight: Any) -> Any:
+    """Take the rows of noticeable weight to the root: (how many, their weight, what is negligible, least leaf)."""
+    for c in range(class_weight.shape[1]):
+        class_weight[0, c] = 0.0
+    for k in range(len(offset) - 1):
+        span[0, k] = 0
+        span[1, k] = offset[k + 1] - offset[k] - 1
+    root_weight = 0.0
+    for i in range(len(y)):
+        root_weight += weight[i]
+    empty = EMPTY * root_weight
+    n_used = np.int64(0)
+    for i in range(len(y)):  # without a branch: which rows an expert has is as good as random
+        used = weight[i] > 2.0 * empty
+        order[n_used] = i
+        n_used += used
+        class_weight[0, y[i]] += weight[i] if used else 0.0
+    # rounding must not make a leaf of exactly the allowed weight too light
+    min_leaf *= 1.0 - 1e-9
+    return n_used, root_weight, empty, min_leaf if min_leaf > empty else empty
+
+
+@njit(**INLINED)
+def _end(
+    X: Any, rows: Any, weight: Any, empty: float, n_nodes: int, links: Any, threshold: Any, leaf_of_row: Any,
+    spare: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Find the leaves of the rows that the tree was not grown on."""
+    if n_nodes == 1:
+        for i in range(len(leaf_of_row)):
+            leaf_of_row[i] = 0
+        return
+    n_unused = np.int64(0)
+    for i in range(len(leaf_of_row)):
+        spare[n_unused] = i
+        n_unused += not weight[i] > 2.0 * empty
+    _walk(X, rows, spare, n_unused, links, threshold, leaf_of_row, counts)
+
+
+@njit(**BORROWING)
+def _grow_small(
+    codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, max_depth: int,
+    min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, ranges: Any, desk: Any, links: Any,
+    threshold: Any, class_weight: Any, leaf_of_row: Any,
+) -> int:  # fmt: skip
+    """Grow a tree on so few rows that none of its nodes needs a histogram: half as much to compile."""
+    order, spare, span = orders[0], orders[1], ranges[0]
+    n_used, root_weight, empty, min_leaf = _begin(y, weight, offset, min_leaf, order, span, class_weight)
+    zero, one = np.int64(0), np.int64(1)  # literals would have what is called with them compiled twice
+    n_nodes = grow_subtree(
+        desk, codes, X, rows, y, weight, order, zero, n_used, offset, bin_value, exact, span, zero, zero, one,
+        max_depth, min_leaf, (min_decrease - 1e-12) * root_weight, TIE, entropy, links, threshold, class_weight,
+        leaf_of_row,
+    )  # fmt: skip
+    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, desk.counts)
+    return n_nodes
+
+
 @njit(**BORROWING)
 def _grow(
     codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, C: int,
@@ -179,21 +226,7 @@ def _grow(
     left = links[1]
     right = links[2]
     n_features = codes.shape[1]
-    for c in range(C):
-        class_weight[0, c] = 0.0
-    root_weight = 0.0
-    for i in range(len(y)):
-        root_weight += weight[i]
-    empty = EMPTY * root_weight
-    n_used = 0
-    for i in range(len(y)):  # without a branch: which rows an expert has is as good as random
-        used = weight[i] > 2.0 * empty
-        order[n_used] = i
-        n_used += used
-        class_weight[0, y[i]] += weight[i] if used else 0.0
-    # rounding must not make a leaf of exactly the allowed weight too light
-    min_leaf *= 1.0 - 1e-9
-    min_leaf = min_leaf if min_leaf > empty else empty
+    n_used, root_weight, empty, min_leaf = _begin(y, weight, offset, min_leaf, order, ranges[0], class_weight)
     least_gain = (min_decrease - 1e-12) * root_weight
 
     # The smaller child is always taken next, so the stack holds at most log2(n) larger siblings. Each entry: node,
@@ -201,9 +234,6 @@ def _grow(
     for field in range(6):
         stack[0, field] = 0
     stack[0, 2] = n_used
-    for k in range(n_features):
-        ranges[0, 0, k] = 0
-        ranges[0, 1, k] = offset[k + 1] - offset[k] - 1
     top = 1
     n_nodes = np.int64(1)  # a literal 1 would have what is called with it compiled twice
     while top > 0:
@@ -278,13 +308,5 @@ def _grow(
         ranges[top if left_is_smaller else top + 1, 0, k] = low
         top += 2
 
-    if n_nodes == 1:
-        for i in range(len(y)):
-            leaf_of_row[i] = 0
-        return 1
-    n_unused = np.int64(0)
-    for i in range(len(y)):
-        spare[n_unused] = i
-        n_unused += not weight[i] > 2.0 * empty
-    _walk(X, rows, spare, n_unused, links, threshold, leaf_of_row, desk.counts)
+    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, desk.counts)
     return n_nodes
