@@ -66,6 +66,20 @@ def test_rows_are_in_their_leaves_and_leaves_hold_their_class_weights(n_values):
     assert min(sizes[True], sizes[False]) >= 5
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_a_row_that_makes_the_table_large_changes_nothing_but_the_kernel(criterion):
+    X, y = random_problem(1, SORTED_ROWS + 1, n_values=None, noise=0.3)
+    weight = np.random.default_rng(1).random(SORTED_ROWS + 1)
+    weight[-1] = 0.0
+    large, small = raw_table(X, y, weight), raw_table(X[:-1], y[:-1], weight[:-1])
+    options = {"depth": 6, "min_samples_leaf": 2.0, "criterion": criterion}
+    (grown, leaf), (expected, expected_leaf) = grow(large, **options), grow(small, **options)
+    assert len(expected.feature) > 31
+    for ours, theirs in zip(grown, expected, strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    assert (leaf[:-1] == expected_leaf).all()
+
+
 @given(
     seed=SEEDS,
     n=st.integers(1, 1500),

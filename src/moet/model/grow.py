@@ -201,7 +201,7 @@ def _grow_small(
     min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, ranges: Any, desk: Any, links: Any,
     threshold: Any, class_weight: Any, leaf_of_row: Any,
 ) -> int:  # fmt: skip
-    """Grow a tree on so few rows that none of its nodes needs a histogram: half as much to compile."""
+    """Grow a tree on so few rows that none of its nodes needs a histogram: a fifth of a fit is then not compiled."""
     order, spare, span = orders[0], orders[1], ranges[0]
     n_used, root_weight, empty, min_leaf = _begin(y, weight, offset, min_leaf, order, span, class_weight)
     zero, one = np.int64(0), np.int64(1)  # literals would have what is called with them compiled twice
