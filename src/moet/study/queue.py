@@ -7,11 +7,12 @@ one complete trial per configuration however many workers came and went.
 
 from __future__ import annotations
 
+import shutil
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -130,15 +131,23 @@ class Queue:
         return self._try(take)
 
     def checkpoint(self, claim: Claim) -> Path | None:
-        """Folder where a trial keeps its iterations for whoever goes on with it.
+        """Folder where a trial keeps its iterations for whoever goes on with it, if there is any."""
+        return None if self._unfinished is None else self._unfinished / str(claim.trial.user_attrs["slot"])
 
-        It is beside a SQLite file. There is none where workers share no disk, nor for a search, whose trials are not
-        repeated as they were.
-        """
+    def tidy(self) -> None:
+        """Remove what unfinished trials left, once there are none."""
+        if self._unfinished is not None:
+            shutil.rmtree(self._unfinished, ignore_errors=True)
+            with suppress(OSError):  # other studies may have theirs there
+                self._unfinished.parent.rmdir()
+
+    @property
+    def _unfinished(self) -> Path | None:
+        """Beside a SQLite file; not where workers share no disk, nor for a search, which repeats no trial as it was."""
         path = sqlite_path(self._url)
         if path is None or self._grid is None:
             return None
-        return path.parent / "unfinished" / f"{quote(self.name, safe='')}-{claim.trial.user_attrs['slot']}"
+        return path.parent / "unfinished" / quote(self.name, safe="")
 
     def finish(self, claim: Claim, outcome: Outcome) -> bool:
         """Store an outcome; False if the trial was meanwhile taken for dead and given to another worker."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import time
 from collections.abc import Sequence
 
-from moet.distill.checkpoint import remove_checkpoint
 from moet.errors import StudyError
 from moet.study.queue import Claim, Queue, study_names
 from moet.study.signals import Stop, stop_requests
@@ -55,6 +55,7 @@ def work(url: str, names: Sequence[str] = (), timing: Timing | None = None) -> i
                     finished += _do(queue, claim, runners[queue.name], stop)
                     break
                 if queue.progress().settled:
+                    queue.tidy()
                     queues.remove(queue)
             else:
                 with stop.interruptible():
@@ -77,7 +78,7 @@ def _do(queue: Queue, claim: Claim, runner: Runner, stop: Stop) -> bool:
                 outcome = runner.run(claim.configuration, checkpoint)
             finished = queue.finish(claim, outcome)
             if checkpoint is not None:
-                remove_checkpoint(checkpoint)
+                shutil.rmtree(checkpoint, ignore_errors=True)
             if finished:
                 return True
     except KeyboardInterrupt:
