@@ -155,3 +155,16 @@ def test_predict_and_show_refuse_what_is_no_model(run, fitted):
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
         assert result.stderr.count("\n") == 1
+
+
+def test_a_distilled_model_comes_with_what_its_teacher_was(run, fitted, tmp_path):
+    data, _, _ = fitted
+    model = tmp_path / "m.moet.json"
+    arguments = ["fit", data, "--target", "kind", "--experts", 2, "--depth", 2, "--hard", "--distill", "-o", model]
+    report = json.loads(run(*arguments, "--test-fraction", 0.25, "--json").stdout)
+    assert report["teacher"]["size"]["leaves"] > report["size"]["leaves"] == load(model).size.leaves
+    assert report["teacher"]["test_fidelity"] == report["test_accuracy"] == report["teacher"]["test_accuracy"] == 1.0
+    said = run(*arguments).stdout
+    assert "teacher" in said
+    assert "fidelity" in said
+    assert "test accuracy" not in said

@@ -1,8 +1,9 @@
-"""From an agent to a small mixture of trees that plays as well, and the measure of how well."""
+"""From an agent, or a large classifier, to a small mixture of trees that does as well, and the measure of how well."""
 
 from moet.distill.evaluate import Evaluation, evaluate
 from moet.distill.policy import Policy
+from moet.distill.tables import DistilledClassifier
 from moet.distill.viper import Distillation, distill
 from moet.teachers.teacher import Teacher
 
-__all__ = ["Distillation", "Evaluation", "Policy", "Teacher", "distill", "evaluate"]
+__all__ = ["Distillation", "DistilledClassifier", "Evaluation", "Policy", "Teacher", "distill", "evaluate"]

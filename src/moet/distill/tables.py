@@ -1,0 +1,184 @@
+"""Small classifiers of tables that learn the answers of a large one, on the table's rows and on rows made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from moet.errors import InputError
+from moet.model.classifier import MoETClassifier
+from moet.model.file import as_mixture
+from moet.model.mixture import Mixture
+from moet.model.recipe import SMALL_TABLE
+
+VOTES: dict[str, Any] = {
+    "training": "boosting",
+    "n_experts": 512,
+    "max_depth": 5,
+    "min_samples_leaf": 20,
+    "learning_rate": 0.08,
+    "max_samples": 0.7,
+    "max_features": 0.5,
+    "max_iter": 0,
+}
+"""Settings of a large soft mixture: trees that each see part of the rows and features, behind a uniform gate."""
+
+CAREFUL_VOTES: dict[str, Any] = VOTES | {
+    "init": "linear",
+    "gate_l2": 0.5,
+    "max_depth": 6,
+    "min_samples_leaf": 3,
+    "learning_rate": 0.01,
+    "max_samples": 0.5,
+}
+"""The same for little data: logistic regression as the first experts, then smaller steps."""
+
+FEWEST_MADE = 20_000
+"""Rows that are made of a small table; of a larger one, as many as it has."""
+
+SWAPPED = 0.3
+"""Share of its attributes that a made row has from other rows: fewer say little new, more are unlike any real row."""
+
+
+class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A small classifier that learns what a large one answers.
+
+    Labels are noisy and few; the answers of a model that votes well are neither. The student sees the table's rows, and
+    many more that are made of them by exchanging some attributes, all labelled by the teacher.
+
+    Parameters
+    ----------
+    student : classifier, default=None
+        What will be used; by default ``MoETClassifier(prediction="hard")``.
+    teacher : classifier, default=None
+        What is imitated; by default a large soft mixture trained by boosting. One that is fitted already, of any
+        library, goes in as scikit-learn's ``FrozenEstimator(model)``.
+    n_made : int, default=None
+        Number of rows that are made; by default as many as the table has, 20,000 at least.
+    random_state : int, RandomState or None, default=None
+        The same seed gives the identical model. It is also given to a student or teacher that has none.
+
+    Attributes
+    ----------
+    student_, teacher_ : classifier
+        Both, fitted.
+    mixture_ : Mixture
+        The student's, if it holds one.
+    classes_ : array
+        Labels.
+
+    Notes
+    -----
+    Columns ``name=value`` of a table with column names, and a column ``name``, say the same thing in several ways: they
+    are exchanged together, so that a made row has one category as a real one has.
+    """
+
+    def __init__(
+        self,
+        student: Any = None,
+        teacher: Any = None,
+        *,
+        n_made: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.student = student
+        self.teacher = teacher
+        self.n_made = n_made
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> DistilledClassifier:
+        """Fit the teacher to the table, then the student to the teacher.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        """
+        if self.n_made is not None and self.n_made < 0:
+            raise InputError(f"n_made must not be negative, got {self.n_made}")
+        X = self._checked(X)
+        random_state = check_random_state(self.random_state)
+        seed = int(random_state.randint(np.iinfo(np.int32).max))
+        student = MoETClassifier(prediction="hard") if self.student is None else self.student
+        self.teacher_ = _seeded(default_teacher(len(X)) if self.teacher is None else self.teacher, seed).fit(X, y)
+        n_made = max(FEWEST_MADE, len(X)) if self.n_made is None else self.n_made
+        made = recombined(X, n_made, np.random.default_rng(seed))
+        rows = pd.concat([X, made], ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate([X, made])
+        self.student_ = _seeded(student, seed).fit(rows, self.teacher_.predict(rows))
+        self.classes_ = self.student_.classes_
+        return self
+
+    @property
+    def mixture_(self) -> Mixture:
+        """The student's mixture."""
+        check_is_fitted(self, "student_")
+        return as_mixture(self.student_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label of every row, as the student says."""
+        X = self._checked(X, fitted=True)
+        return self.student_.predict(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities of every row, as the student says: of the teacher's answers, not of the labels."""
+        X = self._checked(X, fitted=True)
+        return self.student_.predict_proba(X)
+
+    def _checked(self, X: Any, *, fitted: bool = False) -> Any:
+        """Rows as they are, which is for student and teacher to understand."""
+        if fitted:
+            check_is_fitted(self, "student_")
+        X = X if isinstance(X, pd.DataFrame) else check_array(X, dtype=None, ensure_all_finite=False)
+        return validate_data(self, X, reset=not fitted, skip_check_array=True)
+
+
+def default_teacher(n_rows: int) -> MoETClassifier:
+    """Large soft mixture for a table of so many rows."""
+    return MoETClassifier(**(CAREFUL_VOTES if n_rows <= SMALL_TABLE else VOTES))
+
+
+def recombined(X: Any, n_rows: int, rng: np.random.Generator) -> Any:
+    """Make rows: each is a row of the table, some of whose attributes are those of other rows.
+
+    Parameters
+    ----------
+    X : DataFrame or array
+    n_rows : int
+    rng : numpy Generator
+
+    Returns
+    -------
+    DataFrame or array
+        As X is.
+    """
+    named = isinstance(X, pd.DataFrame)
+    attributes: dict[Any, list[int]] = {}
+    for k in range(X.shape[1]):
+        attributes.setdefault(str(X.columns[k]).partition("=")[0] if named else k, []).append(k)
+    origin = rng.integers(len(X), size=n_rows)
+    columns: list[Any] = [None] * X.shape[1]
+    for members in attributes.values():
+        other = rng.integers(len(X), size=n_rows)
+        source = np.where(rng.random(n_rows) < SWAPPED, other, origin)
+        for k in members:
+            columns[k] = X.iloc[:, k].array.take(source) if named else X[source, k]
+    return pd.DataFrame(dict(zip(X.columns, columns, strict=True))) if named else np.stack(columns, axis=1)
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """Copy of a model; one without a random state of its own gets the seed."""
+    model = clone(model)
+    free = {name: seed for name, value in model.get_params().items() if _is_random_state(name) and value is None}
+    model.set_params(**free)
+    return model
+
+
+def _is_random_state(parameter: str) -> bool:
+    """Whether it is one, of a model or of a part of it such as a step of a pipeline."""
+    return parameter.rpartition("__")[2] == "random_state"
