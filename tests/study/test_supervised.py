@@ -48,11 +48,12 @@ def row(model, seed, value, dataset="german9"):
 
 def test_splits_are_stratified_disjoint_and_complete():
     y = np.repeat([0, 1], [700, 300])
-    parts = split(y, 0)
+    dataset = Dataset("german9", "", pd.DataFrame(), y)
+    parts = split(dataset, 0)
     assert [len(part) for part in parts] == [700, 150, 150]
     assert [int(y[part].sum()) for part in parts] == [210, 45, 45]
     assert len(np.unique(np.concatenate(parts))) == 1000
-    assert not np.array_equal(parts.test, split(y, 1).test)
+    assert not np.array_equal(parts.test, split(dataset, 1).test)
 
 
 def test_settings_are_chosen_on_validation_rows_and_tested_on_test_rows():
@@ -76,8 +77,8 @@ def test_a_single_setting_is_fitted_once(monkeypatch):
 
 def test_the_test_rows_have_no_say_in_tuning(monkeypatch):
     dataset, tree = made_up(n=400), MODELS["tree"]
-    parts = split(dataset.y, 0)
-    monkeypatch.setattr(protocol, "split", lambda y, seed: parts)
+    parts = split(dataset, 0)
+    monkeypatch.setattr(protocol, "split", lambda dataset, seed: parts)
     other = made_up(n=400)
     other.y[parts.test] = 1 - other.y[parts.test]
     before, after = (run(table, tree, 0)["tuned_for"]["accuracy"] for table in (dataset, other))
@@ -226,10 +227,13 @@ def test_a_change_is_proved_or_refuted_by_where_the_answer_changes():
 
 def test_a_box_holds_one_category_of_each_column():
     dataset = made_up("german9")
-    names = [*SOURCES["german9"].numbers, "Sex=u", "Sex=v"]
-    sides = box_of(dataset, Property("", ranges={"Age": (1, 2)}, categories={"Sex": "v"}), names)
+    names = [*SOURCES["german9"].numbers, "Sex=u", "Sex=v", "Checking account"]
+    sides = box_of(
+        dataset, Property("", ranges={"Age": (1, 2)}, categories={"Sex": "v", "Checking account": "v"}), names
+    )
     assert sides["Age"] == (1, 2)
     assert (sides["Sex=u"], sides["Sex=v"]) == ((0, 0), (1, 1))
+    assert sides["Checking account"] == (1, 1)  # the rank of "v" after "u"
     assert np.mean(dataset.X["Duration"] < sides["Duration"][0]) == pytest.approx(0.05, abs=0.01)
 
 
@@ -244,6 +248,7 @@ def test_the_command_prints_a_table_and_says_what_is_wrong(data, tmp_path):
     result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "rows.jsonl")])
     assert result.exit_code == 0
     assert "| decision tree |" in result.stdout
+    assert "the table has 240 rows, the published one 1000; is it whole?" in result.stderr
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
     result = CliRunner().invoke(app, ["bench", "supervised", "--models", "nonsense"])
     assert result.exit_code == 2

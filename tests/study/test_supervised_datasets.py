@@ -56,9 +56,17 @@ def test_a_missing_category_is_a_category_and_na_is_text(tmp_path):
 def test_an_encoder_has_one_column_per_category_and_zeros_for_an_unknown_one(tmp_path):
     dataset = load("german9", written(tmp_path, "german9", table("german9")))
     fitted = encoder(dataset).fit(dataset.X[:2])
-    features = pd.DataFrame(fitted.transform(dataset.X), columns=fitted.get_feature_names_out())
+    features = fitted.transform(dataset.X)
     assert features["Sex=v0"].tolist() == (dataset.X["Sex"] == "v0").astype(float).tolist()
     assert features.filter(like="Sex=").loc[2].tolist() == [0.0, 0.0]
+
+
+def test_categories_in_an_order_have_a_rank_too(tmp_path):
+    dataset = load("german9", written(tmp_path, "german9", table("german9")))
+    features = encoder(dataset).fit(dataset.X[:1]).transform(dataset.X)
+    values = sorted(dataset.X["Saving accounts"].unique())
+    assert features["Saving accounts"].tolist() == [values.index(value) for value in dataset.X["Saving accounts"]]
+    assert "Sex" not in features
 
 
 def test_features_can_be_scaled_or_left_as_they_are(tmp_path):

@@ -15,7 +15,7 @@ from moet.study.supervised.models import MODELS, Model
 from moet.study.supervised.peers import PEERS
 from moet.study.supervised.protocol import run
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Rows of another protocol (split, grids, tuning) are not comparable."""
 
 Row = dict[str, Any]
@@ -113,6 +113,8 @@ def benchmark(
     wanted = chosen_models(models)
     names = list(datasets or SOURCES)
     for dataset in [load(name, folder) for name in names] if seeds else []:
+        if len(dataset.y) != (published := SOURCES[dataset.name].n_rows):
+            say(f"{dataset.name}: the table has {len(dataset.y)} rows, the published one {published}; is it whole?")
         usable = {}
         for name, model in wanted.items():
             if reason := obstacle(model, dataset):

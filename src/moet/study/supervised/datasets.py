@@ -59,8 +59,14 @@ class Source:
         Column of the label.
     classes : mapping
         Class number of every label. Of two classes, 1 is the positive one.
+    n_rows : int
+        How many rows the published table has.
+    first_split : int
+        Random state of the benchmark's first split: the grids were designed while looking at splits of smaller ones.
     numbers, texts : sequence of str
         Features that are numbers, and those that are categories.
+    ordered : sequence of str
+        The categories whose values come in an order, which is that of their names.
     openml : OpenML or None
         The same table on OpenML, if it is there with these columns.
     """
@@ -69,8 +75,11 @@ class Source:
     file: str
     target: str
     classes: Mapping[str, int]
+    n_rows: int
+    first_split: int
     numbers: tuple[str, ...]
     texts: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
     openml: OpenML | None = None
 
 
@@ -99,6 +108,11 @@ class Dataset:
         return list(SOURCES[self.name].texts)
 
     @property
+    def ranks(self) -> dict[str, list[str]]:
+        """Columns that hold categories in an order, and their values in it."""
+        return {column: sorted(self.X[column].unique()) for column in SOURCES[self.name].ordered}
+
+    @property
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.y.max()) + 1
@@ -119,6 +133,8 @@ SOURCES: dict[str, Source] = {
         file="adult.csv",
         target="income",
         classes={"<=50K": 0, ">50K": 1},
+        n_rows=48_842,
+        first_split=8000,
         numbers=("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"),
         texts=(
             "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country",
@@ -130,6 +146,8 @@ SOURCES: dict[str, Source] = {
         file="german_uci20.csv",
         target="class",
         classes={"2": 0, "1": 1},
+        n_rows=1000,
+        first_split=7000,
         numbers=(
             "duration", "credit_amount", "installment_rate", "residence_since", "age", "existing_credits",
             "people_liable",
@@ -138,6 +156,7 @@ SOURCES: dict[str, Source] = {
             "status", "credit_history", "purpose", "savings", "employment_since", "personal_status_sex",
             "other_debtors", "property", "other_installment_plans", "housing", "job", "telephone", "foreign_worker",
         ),
+        ordered=("status", "credit_history", "savings", "employment_since", "property", "job"),
         openml=OpenML(
             "credit-g",
             1,
@@ -162,14 +181,19 @@ SOURCES: dict[str, Source] = {
         file="german_credit_kaggle.csv",
         target="Risk",
         classes={"bad": 0, "good": 1},
+        n_rows=1000,
+        first_split=7000,
         numbers=("Age", "Job", "Credit amount", "Duration"),
         texts=("Sex", "Housing", "Saving accounts", "Checking account", "Purpose"),
+        ordered=("Saving accounts", "Checking account"),
     ),
     "fetal": Source(
         title="Fetal health (positive: suspect or pathological)",
         file="fetal_health.csv",
         target="fetal_health",
         classes={"1.0": 0, "2.0": 1, "3.0": 1},
+        n_rows=2126,
+        first_split=8000,
         numbers=_FETAL_FEATURES,
     ),
     "fetal3": Source(
@@ -177,6 +201,8 @@ SOURCES: dict[str, Source] = {
         file="fetal_health.csv",
         target="fetal_health",
         classes={"1.0": 0, "2.0": 1, "3.0": 2},
+        n_rows=2126,
+        first_split=8000,
         numbers=_FETAL_FEATURES,
     ),
 }  # fmt: skip

@@ -13,6 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from moet.distill.tables import CAREFUL_VOTES, VOTES, DistilledClassifier
 from moet.model.classifier import MoETClassifier
 from moet.model.recipe import SMALL_TABLE
 from moet.study.supervised.encode import Features
@@ -92,7 +93,11 @@ def _moet(params: Params, seed: int, n_classes: int) -> Any:
 
 
 def _moet_hard(params: Params, seed: int, n_classes: int) -> Any:
-    return MoETClassifier(**params, prediction="hard", random_state=seed)
+    return DistilledClassifier(MoETClassifier(**params, prediction="hard"), random_state=seed)
+
+
+def _distilled_tree(params: Params, seed: int, n_classes: int) -> Any:
+    return DistilledClassifier(DecisionTreeClassifier(**params), random_state=seed)
 
 
 def _boosting(params: Params, seed: int, n_classes: int) -> Any:
@@ -103,48 +108,27 @@ def _forest(params: Params, seed: int, n_classes: int) -> Any:
     return RandomForestClassifier(100, **params, random_state=seed, n_jobs=1)
 
 
-_VOTES: Params = {
-    "training": "boosting",
-    "n_experts": 256,
-    "max_depth": 5,
-    "min_samples_leaf": 20,
-    "learning_rate": 0.12,
-    "max_samples": 0.7,
-    "max_features": 0.3,
-    "max_iter": 0,
-    "tol": 0.0,
-}
-"""Trees that each see part of the rows and features, behind a uniform gate."""
-
-_FITTED_VOTES = _VOTES | {"min_samples_leaf": 5, "max_iter": 10, "gate_l2": 0.003}
-"""The same, smaller leaves, then gate and leaves fitted together."""
-
-_CAREFUL_VOTES = _VOTES | {
-    "init": "linear",
-    "gate_l2": 1.0,
-    "max_depth": 6,
-    "min_samples_leaf": 3,
-    "learning_rate": 0.02,
-    "max_samples": 0.5,
-}
-"""For little data: logistic regression as the first experts, then smaller steps. One setting, because 150 rows to
-choose by choose badly."""
+_FITTED_VOTES = VOTES | {"min_samples_leaf": 5, "max_iter": 10, "tol": 0.0, "gate_l2": 0.003}
+"""Smaller leaves, then gate and leaves fitted together."""
 
 MODELS: dict[str, Model] = {
     "moet": Model(
         "MoËT",
         _moet,
-        (_VOTES, _FITTED_VOTES),
-        small_grid=(_CAREFUL_VOTES,),
+        (VOTES, _FITTED_VOTES),
+        small_grid=(CAREFUL_VOTES,),  # one setting, because 150 rows to choose by choose badly
     ),
     "moet_h": Model(
         "MoËT_h",
         _moet_hard,
-        grid(n_experts=[4, 8], max_depth=[4, 6], min_samples_leaf=[5, 20]),
-        small_grid=(
-            *grid(n_experts=[1], max_depth=[3, 5], min_samples_leaf=[20]),
-            *grid(n_experts=[2], max_depth=[2, 3], min_samples_leaf=[20], gate_l2=[0.1], hard_iter=[0]),
-        ),
+        grid(n_experts=[4, 8], max_depth=[4, 5]),
+        small_grid=grid(n_experts=[4], max_depth=[2]),
+    ),
+    "distilled_tree": Model(
+        "distilled tree",
+        _distilled_tree,
+        grid(max_leaf_nodes=[64, 128], min_samples_leaf=[5]),
+        small_grid=grid(max_leaf_nodes=[16], min_samples_leaf=[5]),
     ),
     "tree": Model("decision tree", _tree, grid(max_depth=[4, 7, 10, 15], min_samples_leaf=[5, 20, 50])),
     "ridge": Model("ridge logistic regression", _ridge, grid(C=[0.001, 0.01, 0.1, 1, 10]), features="scaled"),

@@ -119,15 +119,12 @@ PROPERTIES: dict[str, Property] = {
 
 
 def tuned_hard_mixture(dataset: Dataset, seed: int = 0) -> tuple[Mixture, float]:
-    """Tune MoËT_h for accuracy as the benchmark does; return the model, with feature names, and its test accuracy."""
+    """Tune MoËT_h for accuracy as the benchmark does; return the model and its test accuracy."""
     model = MODELS["moet_h"]
     estimator, encode = refit(dataset, model, seed, tune(dataset, model, seed)["accuracy"].params)
-    test = split(dataset.y, seed).test
+    test = split(dataset, seed).test
     accuracy = float(np.mean(estimator.predict(encode.transform(dataset.X.iloc[test])) == dataset.y[test]))
-    plain = estimator.mixture_
-    names = [str(name) for name in encode.get_feature_names_out()]
-    named = Mixture(plain.gate_weights, plain.gate_bias, plain.trees, plain.classes, names, plain.prediction)
-    return named, accuracy
+    return estimator.mixture_, accuracy
 
 
 def prove(mixture: Mixture, dataset: Dataset, asked: Property, timeout: float = 300.0) -> Finding:
@@ -166,7 +163,10 @@ def box_of(dataset: Dataset, asked: Property, feature_names: Sequence[str]) -> d
     rows = dataset.X if asked.like is None else dataset.X[dataset.y == asked.like]
     category = {name: str(rows[name].mode()[0]) for name in dataset.texts} | dict(asked.categories)
     for name in feature_names:
-        if name in rows.columns:
+        if name in dataset.ranks:
+            rank = float(dataset.ranks[name].index(category[name]))
+            sides[name] = rank, rank
+        elif name in rows.columns:
             low, high = rows[name].quantile([asked.tail, 1.0 - asked.tail])
             sides[name] = asked.ranges.get(name, (float(low), float(high)))
         else:

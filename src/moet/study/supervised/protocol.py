@@ -12,13 +12,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from moet.distill.tables import DistilledClassifier
 from moet.model.classifier import MoETClassifier
-from moet.study.supervised.datasets import Dataset
+from moet.study.supervised.datasets import SOURCES, Dataset
 from moet.study.supervised.encode import encoder
 from moet.study.supervised.models import Model, Params
-
-FIRST_SPLIT = 4000
-"""Seed 0 means this random state: the grids were designed while looking at splits of smaller ones."""
 
 METRICS = ("f1", "accuracy")
 """A model is tuned and tested once for each."""
@@ -39,9 +37,9 @@ class Choice(NamedTuple):
     validation: float | None = None
 
 
-def split(y: NDArray[np.intp], seed: int) -> Split:
+def split(dataset: Dataset, seed: int) -> Split:
     """Stratified 70/15/15."""
-    state = FIRST_SPLIT + seed
+    y, state = dataset.y, SOURCES[dataset.name].first_split + seed
     rest, test = train_test_split(np.arange(len(y)), test_size=0.15, stratify=y, random_state=state)
     train, validation = train_test_split(rest, test_size=0.15 / 0.85, stratify=y[rest], random_state=state)
     return Split(train, validation, test)
@@ -51,7 +49,7 @@ def split(y: NDArray[np.intp], seed: int) -> Split:
 def run(dataset: Dataset, model: Model, seed: int) -> dict[str, Any]:
     """Tune and test a model on one split; the result is one row of the benchmark, as JSON values."""
     started = time.process_time()
-    test = split(dataset.y, seed).test
+    test = split(dataset, seed).test
     tested: dict[int, dict[str, Any]] = {}
     tuned = {}
     for metric, choice in tune(dataset, model, seed).items():
@@ -66,7 +64,7 @@ def run(dataset: Dataset, model: Model, seed: int) -> dict[str, Any]:
 
 def tune(dataset: Dataset, model: Model, seed: int) -> dict[str, Choice]:
     """Fit every member of the grid to the training rows, and choose one per metric on the validation rows."""
-    rows = split(dataset.y, seed)
+    rows = split(dataset, seed)
     settings = model.grid_for(len(rows.train))
     if len(settings) == 1:
         return dict.fromkeys(METRICS, Choice(settings[0]))
@@ -86,7 +84,7 @@ def tune(dataset: Dataset, model: Model, seed: int) -> dict[str, Choice]:
 
 def refit(dataset: Dataset, model: Model, seed: int, params: Params) -> tuple[Any, Pipeline]:
     """Fit to training and validation rows together; returns the estimator and the encoder of its features."""
-    rows = split(dataset.y, seed)
+    rows = split(dataset, seed)
     known = np.concatenate([rows.train, rows.validation])
     encode = encoder(dataset, model.features).fit(dataset.X.iloc[known])
     X = encode.transform(dataset.X.iloc[known])
@@ -102,6 +100,6 @@ def score(metric: str, truth: NDArray[np.intp], predicted: NDArray[np.intp]) -> 
 
 def _size(estimator: Any) -> dict[str, int] | None:
     """Size of a mixture, or leaves of a tree."""
-    if isinstance(estimator, MoETClassifier):
+    if isinstance(estimator, MoETClassifier | DistilledClassifier):
         return estimator.mixture_.size._asdict()
     return {"leaves": int(estimator.get_n_leaves())} if hasattr(estimator, "get_n_leaves") else None
