@@ -1,3 +1,8 @@
+import re
+import socket
+import sqlite3
+from dataclasses import replace
+
 import pytest
 
 optuna = pytest.importorskip("optuna")
@@ -5,6 +10,7 @@ optuna = pytest.importorskip("optuna")
 from moet.distill.viper import _Run  # noqa: E402
 from moet.errors import InputError, StudyError, TaskError  # noqa: E402
 from moet.model.file import digest  # noqa: E402
+from moet.study import storage as storage_module  # noqa: E402
 from moet.study.configuration import grid  # noqa: E402
 from moet.study.definition import Definition  # noqa: E402
 from moet.study.presets import Plan  # noqa: E402
@@ -235,8 +241,19 @@ def test_places_that_hold_no_study(tmp_path):
     (tmp_path / "text.db").write_text("this is no database at all, whatever its name may say")
     with pytest.raises(StudyError, match="file is not a database"):
         outcomes(tmp_path / "text.db")
-    with pytest.raises(StudyError, match="cannot keep a study in 'mysql://host/x'"):
-        outcomes("mysql://host/x")
+    for place in ("mysql://host/x", "sqlite://relative", "postgresql://localhost:port/x", "folder?with=options"):
+        with pytest.raises(StudyError, match=f"cannot keep a study in '{re.escape(place)}'"):
+            outcomes(place)
+
+
+def test_reading_writes_nothing(tmp_path):
+    with sqlite3.connect(tmp_path / "mine.db") as mine:
+        mine.execute("CREATE TABLE books (title TEXT)")
+    before = (tmp_path / "mine.db").read_bytes()
+    with pytest.raises(StudyError, match="holds no study"):
+        outcomes(tmp_path / "mine.db")
+    assert (tmp_path / "mine.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.db"]
 
 
 def test_a_storage_that_is_down(caplog):
@@ -244,6 +261,39 @@ def test_a_storage_that_is_down(caplog):
         sweep("postgresql://moet:secret@127.0.0.1:9/moet", timing=Timing(patience=1)).begin()
     assert "trying again" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_a_server_that_takes_calls_and_says_nothing(monkeypatch):
+    monkeypatch.setattr(storage_module, "MOST_SECONDS_TO_CONNECT", 2)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        with pytest.raises(StudyError, match=r"does not answer.*gave up after 1 s"):
+            sweep(f"postgresql://moet@127.0.0.1:{port}/moet", timing=Timing(patience=1)).begin()
+
+
+def test_a_trial_that_somebody_else_asked_for_is_done_too(tmp_path, outcome, monkeypatch):
+    mine = sweep(tmp_path)
+    queue = mine.begin()
+    optuna.load_study(study_name=mine.name, storage=mine.url).enqueue_trial({"experts": 2, "depth": 1})
+    monkeypatch.setattr(Runner, "run", lambda self, configuration, checkpoint: outcome)
+    assert work(mine.url) == queue.definition.trials + 1
+    assert queue.progress().complete == queue.definition.trials
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"gates": {}}, "a named training"),
+        ({"tree_depths": (0, 1)}, "depth 1 at least"),
+        ({"tree_depths": (), "mixtures": ()}, "something to try"),
+        ({"tree_depths": (2, 2)}, "everything once"),
+        ({"gates": {"strange": {"momentum": 1}}}, "does not know.*momentum"),
+    ],
+)
+def test_plans_that_make_no_sense(changes, complaint):
+    plan = replace(Plan(tree_depths=(1,), mixtures=((2, 0),)), **changes)
+    with pytest.raises(InputError, match=complaint):
+        Sweep("cartpole", plan=plan)
 
 
 def test_sweeps_that_make_no_sense(tmp_path):
@@ -262,6 +312,7 @@ def test_sweeps_that_make_no_sense(tmp_path):
 def test_patience_from_the_environment(monkeypatch):
     monkeypatch.setenv("MOET_GRACE", "7")
     assert Timing.from_environment() == Timing(grace=7)
-    monkeypatch.setenv("MOET_GRACE", "soon")
-    with pytest.raises(StudyError, match="whole seconds"):
-        Timing.from_environment()
+    for nonsense in ("soon", "0"):
+        monkeypatch.setenv("MOET_GRACE", nonsense)
+        with pytest.raises(StudyError, match="whole seconds"):
+            Timing.from_environment()

@@ -83,14 +83,30 @@ def test_tables(report):
         for name in ("front-before", "reevaluated", "front-after", "front-size", "saturation", "verification")
     ]
     before = tables["cartpole-front-before"]
-    assert [column.title for column in before.columns][:2] == ["Model", "Configuration"]
-    assert [row[:4] for row in before.rows] == [("MoËT", "E4-D0", 0, 150.0), ("MoËT_h", "E2-D0", 0, 200.0)]
+    assert [column.title for column in before.columns][:4] == ["Model", "Configuration", "Training", "Seed"]
+    assert [row[:3] for row in before.rows] == [("MoËT", "E4-D0", "default"), ("MoËT_h", "E2-D0", "default")]
     assert [row[-1] for row in tables["cartpole-reevaluated"].rows] == ["on the front", "on the front"]
     assert tables["cartpole-verification"].rows[0][-3:] == ("it stays <upright>", "Proved", 0.25)
     (row,) = overview([report]).rows
     assert (row[0], row[3:6], row[-1]) == ("cartpole", (0, 1, 1), "> 4")
     assert len(all_outcomes(report.outcomes).rows) == 4
     assert to_csv(all_outcomes(report.outcomes)).count("\n") == 5
+
+
+def test_trainings_are_told_apart():
+    boosted = outcome("MoËT", (200.0, 0.99), settings={"gate": "boosting"})
+    report = one(outcome("MoËT", (150.0, 0.8)), boosted, outcome("VIPER", (10.0, 0.5)))
+    assert sorted(row[3] for row in all_outcomes(report.outcomes).rows) == ["", "boosting", "default"]
+    assert "MoËT E2-D3 (boosting, seed 0)" in findings(report)[2]
+
+
+def test_what_cannot_be_compared_is_not_in_one_report():
+    ours, theirs = ({"gate": "default", "teacher": digest} for digest in ("1234567890", "abcdefghij"))
+    reports = task_reports([outcome("MoËT", (1.0, 0.5), settings=s) for s in (ours, theirs, ours)])
+    assert [(report.task, len(report.outcomes)) for report in reports] == [
+        ("cartpole (10 episodes, teacher 12345678)", 2),
+        ("cartpole (10 episodes, teacher abcdefgh)", 1),
+    ]
 
 
 def test_tables_do_not_depend_on_the_order_of_outcomes(report):

@@ -6,12 +6,21 @@ import pytest
 from moet.study.signals import stop_requests
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_wish_waits_until_it_does_no_harm(number):
     with stop_requests() as stop:
         os.kill(os.getpid(), number)
         with pytest.raises(KeyboardInterrupt), stop.interruptible():
             pytest.fail("the wish was forgotten")
+
+
+def test_what_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_requests() as stop, stop.interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_wish_interrupts_once():

@@ -68,8 +68,13 @@ def _outcomes(sources: list[str]) -> list[Outcome]:
     from moet.study.storage import FILE_NAME
 
     found: list[Outcome] = []
-    for source in dict.fromkeys(sources):
+    read: set[str] = set()
+    for source in sources:
         folder = Path(source)
+        place = source if "://" in source else str(folder.resolve())
+        if place in read:
+            continue
+        read.add(place)
         if not folder.is_dir() or (folder / FILE_NAME).exists():
             found += outcomes(source)
             continue
@@ -105,6 +110,7 @@ def _document(report: TaskReport, findings: Callable[[TaskReport], list[str]]) -
             {
                 "family": o.family,
                 "configuration": o.configuration,
+                "training": o.training,
                 "seed": o.seed,
                 "before": asdict(o.before),
                 "after": asdict(o.after),

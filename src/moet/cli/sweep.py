@@ -85,7 +85,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
     """An outcome as JSON values, without its model and history."""
     document = {name: value for name, value in vars(outcome).items() if name not in ("model", "history")}
     measured = {name: vars(document[name]) for name in ("before", "after")}
-    return document | measured | {"configuration": outcome.configuration}
+    return document | measured | {"configuration": outcome.configuration, "training": outcome.training}
 
 
 def _table(found: list[Outcome]) -> list[str]:

@@ -33,7 +33,7 @@ def worker(
     try:
         finished = work(storage_url(storage), study or ())
     except KeyboardInterrupt:
-        say("the running trial was given back; others will do it")
+        say("stopped; a trial that was running is left to others")
         raise
     if as_json:
         print_json({"finished": finished})

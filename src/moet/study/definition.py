@@ -74,6 +74,7 @@ class Definition:
             raise InputError(f"the number of trials must be at least 1, got {trials}")
         chosen = resolve(task)
         plan = plan or plan_for(preset, chosen)
+        _check_plan(plan)
         return cls(
             task=chosen.name,
             preset=preset,
@@ -114,6 +115,20 @@ class Definition:
             raise StudyError(
                 f"this moet, {__version__}, cannot read a study made by moet {document.get('moet')}: {error}"
             ) from None
+
+
+def _check_plan(plan: Plan) -> None:
+    """Complain about a plan of one's own before workers do."""
+    if not plan.gates or min(plan.tree_depths, default=1) < 1:
+        raise InputError(f"a plan needs a named training in gates, and trees of depth 1 at least; got {plan}")
+    configurations = grid(plan)
+    if not configurations or len(set(configurations)) < len(configurations):
+        raise InputError(f"a plan needs something to try, and everything once; got {plan}")
+    try:
+        for configuration in {c.gate: c for c in configurations if c.experts > 1}.values():
+            configuration.student(plan)
+    except TypeError as error:
+        raise InputError(f"the plan trains mixtures with what MoETClassifier does not know: {error}") from None
 
 
 def check_same(stored: dict[str, Any], wanted: dict[str, Any], name: str) -> None:

@@ -90,3 +90,8 @@ class Outcome:
     def configuration(self) -> str:
         """As the paper writes it: ``D6`` for a tree, ``E4-D3`` for a mixture."""
         return f"D{self.depth}" if self.family == "VIPER" else f"E{self.experts}-D{self.depth}"
+
+    @property
+    def training(self) -> str:
+        """Name of the gate settings that a mixture was trained with; a tree has none."""
+        return "" if self.family == "VIPER" else str(self.settings.get("gate", ""))

@@ -88,7 +88,7 @@ class Queue:
         wanted = definition.document()
 
         def begin() -> None:
-            with exclusive(str(storage.url), name), _quiet():
+            with exclusive(str(storage.url), timing, name), _quiet():
                 study = optuna.create_study(
                     study_name=name, storage=storage, directions=list(OBJECTIVES.values()), load_if_exists=True
                 )
@@ -113,7 +113,7 @@ class Queue:
         from optuna.trial import TrialState
 
         def take() -> Claim | None:
-            with exclusive(self._url, self.name), _quiet():
+            with exclusive(self._url, self.timing, self.name), _quiet():
                 fail_stale_trials(self._study)
                 waiting = self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
                 if not waiting:
@@ -132,7 +132,8 @@ class Queue:
 
     def checkpoint(self, claim: Claim) -> Path | None:
         """Folder where a trial keeps its iterations for whoever goes on with it, if there is any."""
-        return None if self._unfinished is None else self._unfinished / str(claim.trial.user_attrs["slot"])
+        slot = claim.trial.user_attrs.get("slot")  # somebody's own trial has none
+        return None if self._unfinished is None or slot is None else self._unfinished / str(slot)
 
     def tidy(self) -> None:
         """Remove what unfinished trials left, once there are none."""
@@ -209,7 +210,7 @@ class Queue:
         state = TrialState.COMPLETE if values is not None else TrialState.FAIL
 
         def end() -> bool:
-            with exclusive(self._url, self.name):
+            with exclusive(self._url, self.timing, self.name):
                 found = self.storage.get_trial(claim.trial._trial_id).state
                 if found == TrialState.RUNNING:
                     for name, value in stored.items():

@@ -1,4 +1,4 @@
-"""Stopping by Ctrl-C or SIGTERM, where it does no harm."""
+"""Stopping by Ctrl-C, SIGTERM or a terminal that is closed, where it does no harm."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ class Stop:
 
 @contextmanager
 def stop_requests() -> Iterator[Stop]:
-    """Take both signals as wishes; SIGTERM is how schedulers end jobs."""
+    """Take these signals as wishes; SIGTERM is how schedulers end jobs, and `nohup` ignores that of the terminal."""
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():  # only that one is told of signals
         yield stop
         return
-    before = [(number, signal.signal(number, stop._receive)) for number in (signal.SIGTERM, signal.SIGINT)]
+    wishes = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        wishes.append(signal.SIGHUP)
+    before = [(number, signal.signal(number, stop._receive)) for number in wishes]
     try:
         yield stop
     finally:

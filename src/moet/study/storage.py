@@ -8,10 +8,11 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from urllib.parse import urlsplit
 
 from moet.errors import StudyError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from optuna.storages import RDBStorage
 
 FILE_NAME = "study.db"
+
+MOST_SECONDS_TO_CONNECT = 10
 
 log = logging.getLogger(__name__)
 
@@ -48,25 +51,37 @@ class Timing:
         """What ``MOET_HEARTBEAT``, ``MOET_GRACE`` and ``MOET_PATIENCE`` say, so that all workers agree."""
         given = {name: os.environ.get(f"MOET_{name.upper()}") for name in cls.__dataclass_fields__}
         try:
-            return cls(**{name: int(text) for name, text in given.items() if text is not None})
+            timing = cls(**{name: int(text) for name, text in given.items() if text is not None})
         except ValueError:
-            raise StudyError(f"MOET_HEARTBEAT, MOET_GRACE and MOET_PATIENCE are whole seconds, got {given}") from None
+            timing = None
+        if timing is None or timing.heartbeat < 1 or timing.grace < 1 or timing.patience < 0:
+            raise StudyError(f"MOET_HEARTBEAT, MOET_GRACE and MOET_PATIENCE are whole seconds, got {given}")
+        return timing
 
 
 def storage_url(where: str | Path) -> str:
     """URL of the storage that a user names by a folder, a file or a URL."""
     text = str(where)
     scheme, separator, rest = text.partition("://")
-    if not separator:
+    if not separator and "?" not in text:  # which would begin the options of a URL
         path = Path(text)
         return f"sqlite:///{path if path.suffix == '.db' else path / FILE_NAME}"
-    if scheme == "sqlite" and rest.strip("/"):
+    if scheme == "sqlite" and rest.startswith("/") and rest.strip("/"):
         return text
-    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg") and _is_whole(text):
         return f"postgresql+psycopg://{rest}"
     raise StudyError(
         f"cannot keep a study in {text!r}; name a folder, sqlite:///FILE or postgresql://USER@HOST/DATABASE"
     )
+
+
+def _is_whole(url: str) -> bool:
+    """Whether its port, if it has one, is a number."""
+    try:
+        urlsplit(url).port  # noqa: B018 - it is read only to see whether it can be
+    except ValueError:
+        return False
+    return True
 
 
 def display(url: str) -> str:
@@ -82,7 +97,7 @@ def sqlite_path(url: str) -> Path | None:
 
 
 def open_storage(url: str, timing: Timing, *, create: bool = False) -> RDBStorage:
-    """Connect to a storage, and make its tables if there are none.
+    """Connect to a storage; with ``create``, make what is missing of it. Otherwise nothing is written.
 
     Raises
     ------
@@ -98,18 +113,21 @@ def open_storage(url: str, timing: Timing, *, create: bool = False) -> RDBStorag
             raise StudyError(f"there is no study in {path}; `moet sweep` begins one")
     import sqlalchemy
 
-    # a connection for each use: none is held open for hours, or found dead after the server came back
-    options: dict[str, Any] = {"poolclass": sqlalchemy.pool.NullPool}
-    if path is not None:
-        options["connect_args"] = {"timeout": timing.patience}
+    options = engine_options(url, timing)
 
     def connect() -> RDBStorage:
-        with exclusive(url), warnings.catch_warnings():
+        with exclusive(url, timing) if create else nullcontext(), warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # of heartbeats
+            if not create and not sqlalchemy.inspect(sqlalchemy.create_engine(url, **options)).has_table("studies"):
+                raise StudyError(f"{display(url)} holds no study; `moet sweep` begins one")
             storage = optuna.storages.RDBStorage(
-                url, engine_kwargs=options, heartbeat_interval=timing.heartbeat, grace_period=timing.grace
+                url,
+                engine_kwargs=options,
+                skip_table_creation=not create,
+                heartbeat_interval=timing.heartbeat,
+                grace_period=timing.grace,
             )
-        if path is not None:
+        if path is not None and create:
             with storage.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # readers do not wait for writers
         return storage
@@ -120,6 +138,19 @@ def open_storage(url: str, timing: Timing, *, create: bool = False) -> RDBStorag
         raise StudyError(f"{display(url)} needs psycopg; install it with: pip install 'moet[sweep]'") from None
     except (RuntimeError, sqlalchemy.exc.DatabaseError) as error:  # tables of another Optuna, or no database at all
         raise StudyError(f"cannot use {display(url)} as a storage: {_first_line(error)}") from None
+
+
+def engine_options(url: str, timing: Timing) -> dict[str, Any]:
+    """How SQLAlchemy connects: once for each use, so that no connection is held open for hours, or found dead later.
+
+    A server that takes a call and says nothing, and a host that vanished, must count as away some time, too.
+    """
+    from sqlalchemy.pool import NullPool
+
+    if sqlite_path(url) is not None:
+        return {"poolclass": NullPool, "connect_args": {"timeout": timing.patience}}
+    keepalives = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+    return {"poolclass": NullPool, "connect_args": {"connect_timeout": MOST_SECONDS_TO_CONNECT, **keepalives}}
 
 
 def require_optuna() -> Any:
@@ -133,7 +164,7 @@ def require_optuna() -> Any:
 
 
 @contextmanager
-def exclusive(url: str, name: str = "") -> Iterator[None]:
+def exclusive(url: str, timing: Timing, name: str = "") -> Iterator[None]:
     """Let one process at a time do what must not be done twice; a process that dies lets go.
 
     Optuna leaves SQLite's readers unlocked between looking at a trial and taking it, and makes tables without a lock.
@@ -145,7 +176,7 @@ def exclusive(url: str, name: str = "") -> Iterator[None]:
         return
     import sqlalchemy
 
-    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
+    engine = sqlalchemy.create_engine(url, **engine_options(url, timing))
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("SET LOCAL lock_timeout = '60s'"))
         key = zlib.crc32(f"moet {name}".encode())

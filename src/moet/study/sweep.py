@@ -155,8 +155,10 @@ def _best(queue: Queue) -> str:
     trials = queue.finished()
     if not trials:
         return f"{queue.name}: nothing but errors"
-    reward, fidelity, leaves = max(tuple(trial.values) for trial in trials)
-    return f"{queue.name}: best {reward:.2f}, fidelity {fidelity:.3f}, {leaves:.0f} leaves"
+    reward, fidelity, fewer = max(
+        (reward, fidelity, -leaves) for reward, fidelity, leaves in (t.values for t in trials)
+    )
+    return f"{queue.name}: best {reward:.2f}, fidelity {fidelity:.3f}, {-fewer:.0f} leaves"
 
 
 def _spawn(url: str, names: Sequence[str], timing: Timing) -> subprocess.Popen[Any]:

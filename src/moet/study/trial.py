@@ -141,7 +141,9 @@ def _settings(configuration: Configuration, definition: Definition) -> dict[str,
 
 def _verified(model: Mixture, definition: Definition) -> dict[str, Any] | None:
     """The paper's question about CartPole, where an answer is possible: not for soft mixtures."""
-    if definition.task.partition("-")[0] != "cartpole" or (model.prediction == "soft" and model.size.experts > 1):
+    if definition.task.partition("-")[0].lower() != "cartpole" or (
+        model.prediction == "soft" and model.size.experts > 1
+    ):
         return None
     from moet.verify import safe, systems
 

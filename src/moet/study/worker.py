@@ -76,10 +76,9 @@ def _do(queue: Queue, claim: Claim, runner: Runner, stop: Stop) -> bool:
         with queue.heartbeats(claim):
             with stop.interruptible():
                 outcome = runner.run(claim.configuration, checkpoint)
-            finished = queue.finish(claim, outcome)
-            if checkpoint is not None:
-                shutil.rmtree(checkpoint, ignore_errors=True)
-            if finished:
+            if queue.finish(claim, outcome):
+                if checkpoint is not None:
+                    shutil.rmtree(checkpoint, ignore_errors=True)
                 return True
     except KeyboardInterrupt:
         queue.give_back(claim)

@@ -12,7 +12,7 @@ from moet.study.pareto import FAMILIES, Fronts, fronts
 from moet.study.saturation import Saturation, saturation
 from moet.study.tables import Cell, Column, Table
 
-_MODEL = (Column("Model"), Column("Configuration"), Column("Seed"))
+_MODEL = (Column("Model"), Column("Configuration"), Column("Training"), Column("Seed"))
 _MEASURED = (Column("Reward", 2), Column("95 % from", 2), Column("95 % to", 2), Column("Fidelity", 4))
 _SIZE = (Column("Leaves"), Column("Numbers"))
 _COVERING = (*FAMILIES, "mixtures")
@@ -130,9 +130,20 @@ class TaskReport:
 
 
 def task_reports(outcomes: Sequence[Outcome]) -> list[TaskReport]:
-    """One report per task, in the order in which the tasks appear; their outcomes in a fixed order."""
-    tasks = dict.fromkeys(outcome.task for outcome in outcomes)
-    return [TaskReport(task, tuple(sorted((o for o in outcomes if o.task == task), key=_order))) for task in tasks]
+    """One report per task, in the order in which the tasks appear; their outcomes in a fixed order.
+
+    Outcomes of another teacher, or measured on another number of episodes, are another report: they cannot be compared.
+    """
+    groups: dict[tuple[str, str, int], list[Outcome]] = {}
+    for outcome in outcomes:
+        key = outcome.task, str(outcome.settings.get("teacher", "")), outcome.after.episodes
+        groups.setdefault(key, []).append(outcome)
+    reports = []
+    for (task, teacher, episodes), members in groups.items():
+        alone = sum(key[0] == task for key in groups) == 1
+        title = task if alone else f"{task} ({episodes} episodes, teacher {teacher[:8]})"
+        reports.append(TaskReport(title, tuple(sorted(members, key=_order))))
+    return reports
 
 
 def overview(reports: Sequence[TaskReport]) -> Table:
@@ -183,7 +194,7 @@ def _saturates(found: Saturation | None) -> Cell:
 
 
 def _named(outcome: Outcome) -> tuple[Cell, ...]:
-    return outcome.family, outcome.configuration, outcome.seed
+    return outcome.family, outcome.configuration, outcome.training, outcome.seed
 
 
 def _sizes(outcome: Outcome) -> tuple[Cell, ...]:

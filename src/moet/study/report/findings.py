@@ -114,7 +114,8 @@ def _verified(report: TaskReport) -> list[str]:
 
 
 def _name(outcome: Outcome) -> str:
-    return f"{outcome.family} {outcome.configuration} (seed {outcome.seed})"
+    training = f"{outcome.training}, " if outcome.training not in ("", "default") else ""
+    return f"{outcome.family} {outcome.configuration} ({training}seed {outcome.seed})"
 
 
 def _count(number: int, noun: str) -> str:
