@@ -6,7 +6,6 @@ that is needed to build the same columns again.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from moet.cli.output import say
+from moet.csv_file import read_csv
 from moet.errors import InputError
 
 MAX_CATEGORIES = 256
@@ -24,18 +24,7 @@ MAX_CATEGORIES = 256
 
 def read_table(path: Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
     """Read a comma-separated file with a header; ``text_columns`` stay text even where they look like numbers."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header would lose data
-            table = pd.read_csv(
-                path, encoding="utf-8-sig", index_col=False, low_memory=False, dtype=dict.fromkeys(text_columns, str)
-            )
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except pd.errors.EmptyDataError:
-        raise InputError(f"{path} is empty") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a table of comma-separated values: {' '.join(str(error).split())}") from None
+    table = read_csv(path, dtype=dict.fromkeys(text_columns, str))
     if table.empty:
         raise InputError(f"{path} has a header but no rows")
     return table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from moet.csv_file import read_csv
 from moet.errors import InputError
 
 FOLDER_VARIABLE = "MOET_DATA"
@@ -229,7 +229,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None, *, fetch: Fetc
     folder = folder or os.environ.get(FOLDER_VARIABLE)
     if folder:
         path = Path(folder) / source.file
-        return _dataset(name, _read(path), str(path))
+        return _dataset(name, read_csv(path, dtype=str, keep_default_na=False), str(path))  # all as text
     if source.openml is None:
         raise InputError(
             f"data set {name!r} is not on OpenML with these columns; put {source.file} into a folder and name it "
@@ -244,18 +244,6 @@ def checksum(dataset: Dataset) -> str:
     rows = np.column_stack([*columns, dataset.y]).astype("<f8")
     rows = rows[np.lexsort(rows.T)]
     return hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]
-
-
-def _read(path: Path) -> pd.DataFrame:
-    """Read all cells as text: what is a number is for the source to say."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header would lose data
-            return pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a table of comma-separated values: {' '.join(str(error).split())}") from None
 
 
 def _from_openml(name: str, origin: OpenML, fetch: Fetch | None) -> Dataset:

@@ -1,0 +1,30 @@
+"""Reading of comma-separated files."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from moet.errors import InputError
+
+
+def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """Read a file with a header as ``pandas.read_csv`` does; what is wrong with it is an InputError.
+
+    The file is in memory before it is parsed: pandas takes an interrupt that comes while it reads for a broken file.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header would lose data
+            return pd.read_csv(io.StringIO(text, newline=""), index_col=False, low_memory=False, **options)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except pd.errors.EmptyDataError:
+        raise InputError(f"{path} is empty") from None
+    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a table of comma-separated values: {' '.join(str(error).split())}") from None
