@@ -32,7 +32,7 @@ def made_up(name="german9", n=240, seed=0):
         X[column] = rng.choice(["u", "v"], n)
     signal = X[source.numbers[0]] + (X[source.texts[0]] == "u" if source.texts else 0.0)
     y = np.digitize(signal + 0.1 * rng.normal(size=n), [0.5, 1.0][: max(source.classes.values())])
-    return Dataset(name, source.title, X, y.astype(np.intp))
+    return Dataset(name, source.title, X, y.astype(np.intp), {column: ["u", "v"] for column in source.ordered})
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from moet.errors import InputError
+from moet.study.supervised import datasets
 from moet.study.supervised.datasets import FOLDER_VARIABLE, SOURCES, checksum, load
 from moet.study.supervised.encode import encoder
 
@@ -131,6 +132,14 @@ def test_a_table_of_openml_is_the_same_as_that_of_a_file(name, tmp_path, monkeyp
     assert asked == [((source.openml.name,), source.openml.version)]
     pd.testing.assert_frame_equal(fetched.X, from_file.X)
     assert fetched.y.tolist() == from_file.y.tolist()
+
+
+def test_openml_says_in_which_order_categories_come(monkeypatch):
+    frame = openml_table().assign(job=pd.Categorical(["skilled", "none"] * 6, categories=["none", "skilled", "boss"]))
+    monkeypatch.setattr(datasets, "checksum", lambda dataset: SOURCES["german"].openml.checksum)
+    dataset = load("german", fetch=lambda *args, **kwargs: SimpleNamespace(frame=frame))
+    assert dataset.ranks["job"] == ["none", "skilled", "boss"]
+    assert encoder(dataset).fit_transform(dataset.X)["job"].tolist() == [1.0, 0.0] * 6
 
 
 def test_another_table_of_openml_is_refused():

@@ -66,7 +66,7 @@ class Source:
     numbers, texts : sequence of str
         Features that are numbers, and those that are categories.
     ordered : sequence of str
-        The categories whose values come in an order, which is that of their names.
+        The categories whose values come in an order: in a file that of their names, on OpenML the declared one.
     openml : OpenML or None
         The same table on OpenML, if it is there with these columns.
     """
@@ -95,22 +95,20 @@ class Dataset:
         Features: numbers as float64, categories as text; a missing category is a category of its own.
     y : array of int
         Class numbers 0, 1, ...
+    ranks : mapping
+        Columns that hold categories in an order, and their values in it.
     """
 
     name: str
     title: str
     X: pd.DataFrame
     y: NDArray[np.intp]
+    ranks: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
         """Columns that hold categories."""
         return list(SOURCES[self.name].texts)
-
-    @property
-    def ranks(self) -> dict[str, list[str]]:
-        """Columns that hold categories in an order, and their values in it."""
-        return {column: sorted(self.X[column].unique()) for column in SOURCES[self.name].ordered}
 
     @property
     def n_classes(self) -> int:
@@ -285,7 +283,14 @@ def _dataset(name: str, table: pd.DataFrame, where: str) -> Dataset:
     y = classes.to_numpy(dtype=np.intp)
     if len(np.unique(y)) <= max(source.classes.values()):
         raise InputError(f"{where} has no row of some class of {source.target!r}: it is cut short")
-    return Dataset(name, source.title, X, y)
+    ranks = {column: _in_order(table[column]) for column in source.ordered}
+    return Dataset(name, source.title, X, y, ranks)
+
+
+def _in_order(column: pd.Series) -> list[str]:
+    """Values of a category: as they are declared, if they are, else by name."""
+    declared = isinstance(column.dtype, pd.CategoricalDtype)
+    return [str(value) for value in (column.cat.categories if declared else sorted(column.unique()))]
 
 
 def _numbers(column: pd.Series, where: str) -> NDArray[np.float64]:
