@@ -1,11 +1,13 @@
 """Storages to keep studies in: files, and a real PostgreSQL server."""
 
 import os
+import secrets
 import shutil
 import socket
 import subprocess
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,9 +24,7 @@ class Server:
         self._as = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if self._as:
             shutil.chown(folder, "postgres")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self._run("initdb", "-D", self._data, "-U", "moet", "-A", "trust", "--no-sync")
         self.url = f"postgresql://moet@127.0.0.1:{self._port}/postgres"
 
@@ -38,6 +38,15 @@ class Server:
     def _run(self, program: str, *arguments: object) -> None:
         command = [*self._as, str(self._programs / program), *map(str, arguments)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+
+
+def free_port() -> int:
+    """A port that nobody listens on, and that no client is given by chance while the server is stopped."""
+    while True:
+        port = secrets.choice(range(10_000, 30_000))
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,10 @@ optuna = pytest.importorskip("optuna")
 from moet.distill.viper import _Run  # noqa: E402
 from moet.errors import InputError, StudyError, TaskError  # noqa: E402
 from moet.model.file import digest  # noqa: E402
+from moet.study import queue as queue_module  # noqa: E402
 from moet.study import storage as storage_module  # noqa: E402
 from moet.study.configuration import grid  # noqa: E402
-from moet.study.definition import Definition  # noqa: E402
+from moet.study.definition import Definition, versions  # noqa: E402
 from moet.study.presets import Plan  # noqa: E402
 from moet.study.queue import Queue  # noqa: E402
 from moet.study.read import outcomes  # noqa: E402
@@ -263,6 +264,14 @@ def test_a_storage_that_is_down(caplog):
     assert "secret" not in caplog.text
 
 
+@pytest.mark.parametrize(("right", "wrong"), [("/postgres", "/nowhere"), ("moet@", "nobody@")])
+def test_a_server_that_refuses_is_not_asked_again(server, right, wrong, caplog):
+    pytest.importorskip("psycopg")
+    with pytest.raises(StudyError, match=r"refuses us: .*does not exist"):
+        sweep(server.url.replace(right, wrong)).begin()
+    assert "trying again" not in caplog.text
+
+
 def test_a_server_that_takes_calls_and_says_nothing(monkeypatch):
     monkeypatch.setattr(storage_module, "MOST_SECONDS_TO_CONNECT", 2)
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -278,6 +287,15 @@ def test_a_trial_that_somebody_else_asked_for_is_done_too(tmp_path, outcome, mon
     monkeypatch.setattr(Runner, "run", lambda self, configuration, checkpoint: outcome)
     assert work(mine.url) == queue.definition.trials + 1
     assert queue.progress().complete == queue.definition.trials
+
+
+def test_a_worker_says_that_it_computes_with_other_versions(tmp_path, outcome, monkeypatch, caplog):
+    mine = sweep(tmp_path)
+    mine.begin()
+    monkeypatch.setattr(Runner, "run", lambda self, configuration, checkpoint: outcome)
+    monkeypatch.setattr(queue_module, "versions", lambda: versions() | {"numpy": "1.0"})
+    work(mine.url)
+    assert f"other versions, trials may differ: numpy 1.0 instead of {versions()['numpy']}" in caplog.text
 
 
 @pytest.mark.parametrize(

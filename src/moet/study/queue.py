@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from moet.errors import StudyError
 from moet.study.configuration import Configuration, grid, suggested
-from moet.study.definition import Definition, check_same
+from moet.study.definition import Definition, check_same, versions
 from moet.study.outcome import Outcome
 from moet.study.record import attributes
 from moet.study.storage import Timing, exclusive, persistently, require_optuna, sqlite_path
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 DEFINITION = "moet"
 """Attribute of a study that holds its definition."""
+
+VERSIONS = "versions"
+"""Attribute of a study that holds the versions of what it was begun with."""
 
 MOST_ERRORS = 2
 """A slot whose trials raised so many errors is given up: a distillation is repeatable, and so are its errors."""
@@ -96,6 +99,7 @@ class Queue:
                     if study.get_trials(deepcopy=False):
                         raise StudyError(f"there is another study {name!r} that was not made by moet")
                     study.set_metric_names(list(OBJECTIVES))
+                    study.set_user_attr(VERSIONS, versions())
                     study.set_user_attr(DEFINITION, wanted)
 
         persistently(begin, str(storage.url), timing)
@@ -106,6 +110,13 @@ class Queue:
     def check_same(self, wanted: dict[str, Any] | None = None) -> None:
         """Complain unless the study was defined by this version, and as ``wanted`` says."""
         check_same(self.document, wanted or self.definition.document(), self.name)
+
+    def other_versions(self) -> list[str]:
+        """Packages that the study was begun with another version of, in words."""
+        begun = self._study.user_attrs.get(VERSIONS, {})
+        return [
+            f"{name} {now} instead of {begun[name]}" for name, now in versions().items() if begun.get(name, now) != now
+        ]
 
     def claim(self) -> Claim | None:
         """Take the next trial; None if every slot is taken, or given up."""

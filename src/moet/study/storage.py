@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import warnings
 import zlib
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 FILE_NAME = "study.db"
 
 MOST_SECONDS_TO_CONNECT = 10
+
+_REFUSED = re.compile("FATAL:.*(does not exist|authentication failed|no pg_hba.conf entry|permission denied)")
+"""What PostgreSQL says of a wrong name or password, which waiting does not mend; psycopg has no code for it."""
 
 log = logging.getLogger(__name__)
 
@@ -214,6 +218,8 @@ def persistently(action: Callable[[], Result], url: str, timing: Timing) -> Resu
             reason = _lost_connection(error)
             if reason is None:
                 raise
+            if _REFUSED.search(str(reason)):
+                raise StudyError(f"the storage {display(url)} refuses us: {_first_line(reason)}") from None
             left = timing.patience - (time.monotonic() - begin)
             problem = f"the storage {display(url)} does not answer ({_first_line(reason)})"
             if left <= 0:

@@ -44,6 +44,8 @@ def work(url: str, names: Sequence[str] = (), timing: Timing | None = None) -> i
         raise StudyError("the storage holds no study; `moet sweep` begins one")
     for queue in queues:
         queue.check_same()
+        if others := queue.other_versions():
+            log.warning("%s was begun with other versions, trials may differ: %s", queue.name, ", ".join(others))
     _use_one_core()
     runners = {queue.name: Runner(queue.definition) for queue in queues}
     finished = 0
