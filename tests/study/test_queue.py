@@ -87,9 +87,15 @@ def _age(queue, claim):
         connection.exec_driver_sql(f"{statement}{claim.trial._trial_id}")
 
 
-def test_a_trial_goes_on_where_a_worker_left_it(tmp_path, outcome, monkeypatch):
-    begun = sweep(tmp_path, name="a/b")
-    begun.begin()
+def kept(queue):
+    """Names of what unfinished trials left in the storage, by their slot."""
+    with queue.storage.engine.connect() as connection:
+        return sorted(map(tuple, connection.exec_driver_sql("SELECT slot, name FROM moet_unfinished")))
+
+
+def test_a_trial_goes_on_where_a_worker_left_it(storage, outcome, monkeypatch):
+    begun = sweep(storage, name="a/b")
+    queue = begun.begin()
     played = []
 
     def iterate(run, *, last):
@@ -102,21 +108,31 @@ def test_a_trial_goes_on_where_a_worker_left_it(tmp_path, outcome, monkeypatch):
     monkeypatch.setattr(_Run, "iterate", iterate)
     with pytest.raises(KeyboardInterrupt):
         work(begun.url)
-    assert [folder.name for folder in (tmp_path / "unfinished").iterdir()] == ["a%2Fb"]
+    assert kept(queue) == [(0, "data-0000.npz"), (0, "run.json")]
     assert work(begun.url) == len(grid(PLAN))
     assert len(played) == PLAN.iterations * len(grid(PLAN)) + 1  # but for the one that was interrupted, none twice
-    assert not (tmp_path / "unfinished").exists()
+    assert kept(queue) == []
     assert any(found.model == outcome.model for found in begun.outcomes())
+
+
+def test_what_is_kept_of_a_trial_can_be_replaced_and_is_its_own(storage):
+    queue = sweep(storage).begin()
+    first, second = (queue.unfinished(queue.claim()) for _ in range(2))
+    first.write("run.json", b"old")
+    first.write("run.json", b"new")
+    second.write("run.json", b"other")
+    assert (first.read("run.json"), second.read("run.json"), first.read("data")) == (b"new", b"other", None)
+    queue.tidy()
+    assert kept(queue) == []
 
 
 def test_a_trial_does_without_a_checkpoint_that_is_no_good(tmp_path, caplog):
     queue = sweep(tmp_path).begin()
     claim = queue.claim()
-    folder = queue.checkpoint(claim)
-    folder.mkdir(parents=True)
-    (folder / "run.json").write_text("{")
-    Runner(queue.definition).run(claim.configuration, folder)
-    assert "goes on without its checkpoint" in caplog.text
+    unfinished = queue.unfinished(claim)
+    unfinished.write("run.json", b"{")
+    Runner(queue.definition).run(claim.configuration, unfinished)
+    assert "goes on without its checkpoint: the checkpoint of trial 0 of gridworld-3-quick is damaged" in caplog.text
 
 
 def test_errors_are_repeated_once_and_then_given_up(storage):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -90,7 +89,8 @@ def test_two_killed_workers_lose_and_repeat_nothing(storage, undisturbed, start,
     trials = queue.finished()
     assert len(trials) == len({trial.user_attrs["slot"] for trial in trials}) == N_TRIALS
     assert {trial.number: trial for trial in trials if trial.number in finished} == finished
-    assert not (Path(storage) / "unfinished").exists()
+    with queue.storage.engine.connect() as connection:
+        assert list(connection.exec_driver_sql("SELECT slot FROM moet_unfinished")) == []
 
 
 def test_a_stopped_sweep_gives_its_trials_back_at_once(tmp_path, start, wait_until):

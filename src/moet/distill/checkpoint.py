@@ -1,4 +1,4 @@
-"""A run on disk: what was played and how its students did, so that it can go on after being stopped.
+"""A run that is kept: what was played and how its students did, so that it can go on after being stopped.
 
 Students are not stored. They follow from the data, to the bit, and are fitted anew where they are needed: so a
 checkpoint holds numbers only, and reading one executes nothing.
@@ -6,11 +6,12 @@ checkpoint holds numbers only, and reading one executes nothing.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,75 +23,113 @@ _RUN = "run.json"
 _LOCK = "lock"
 
 
-class Checkpoint:
-    """A folder that belongs to one run.
+class Store(Protocol):
+    """Where a run is kept: contents by name, each of which is there as a whole or not at all; `str` says where."""
 
-    Parameters
-    ----------
-    folder : path
-        Made if it does not exist.
-    settings : mapping
-        Everything that the run's results depend on, as JSON values.
-    """
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other processes out, and raise CheckpointError if one is in."""
 
-    def __init__(self, folder: str | Path, settings: Mapping[str, Any]) -> None:
-        self.folder = Path(folder)
-        self.settings = dict(settings)
+    def read(self, name: str) -> bytes | None:
+        """What was written, or None."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep it, in place of what was there."""
+
+
+class Folder:
+    """A store on disk, which is made if it does not exist."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out while the run goes on."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = open(self.folder / _LOCK, "w")  # noqa: SIM115 - held until the run ends
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = open(self.path / _LOCK, "w")  # noqa: SIM115 - held until the run ends
         except OSError as error:
-            raise CheckpointError(f"cannot use {self.folder} for checkpoints: {error.strerror}") from None
+            raise CheckpointError(f"cannot use {self} for checkpoints: {error.strerror}") from None
         with lock:
-            _lock(lock, self.folder)
+            _lock(lock, self.path)
             yield
+
+    def read(self, name: str) -> bytes | None:
+        """What was written, or None."""
+        file = self.path / name
+        return file.read_bytes() if file.exists() else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
+        with written_whole(self.path / name) as unfinished:
+            unfinished.write_bytes(content)
+
+
+class Checkpoint:
+    """What belongs to one run.
+
+    Parameters
+    ----------
+    store : Store
+        Where it is kept.
+    settings : mapping
+        Everything that the run's results depend on, as JSON values.
+    """
+
+    def __init__(self, store: Store, settings: Mapping[str, Any]) -> None:
+        self.store = store
+        self.settings = dict(settings)
 
     def load(self) -> list[tuple[Labelled, dict[str, Any]]]:
         """Data and record of every finished iteration; an empty list for a run that has not begun."""
-        run = self.folder / _RUN
-        if not run.exists():
-            return []
         try:
-            document = json.loads(run.read_text(encoding="utf-8"))
+            run = self.store.read(_RUN)
+            if run is None:
+                return []
+            document = json.loads(run)
             records, settings = document["records"], document["settings"]
             data = [self._read(k) for k in range(len(records))]
         except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
             raise CheckpointError(
-                f"the checkpoint {self.folder} is damaged ({error}); remove the folder to begin again"
+                f"the checkpoint {self.store} is damaged ({error}); remove it to begin again"
             ) from None
         for name in self.settings.keys() | settings.keys():
             mine, theirs = self.settings.get(name), settings.get(name)
             if mine != theirs:
                 raise CheckpointError(
-                    f"{self.folder} belongs to another run: its {name} is {theirs!r}, not {mine!r}; "
+                    f"{self.store} belongs to another run: its {name} is {theirs!r}, not {mine!r}; "
                     "use another folder, or remove this one to begin again"
                 )
         return list(zip(data, records, strict=True))
 
     def append(self, data: Labelled, records: list[dict[str, Any]]) -> None:
         """Add the last iteration's data; ``records`` are those of all iterations so far."""
+        arrays = io.BytesIO()
+        np.savez_compressed(arrays, **{name: getattr(data, name) for name in Labelled.__dataclass_fields__})
         document = json.dumps({"settings": self.settings, "records": records}, indent=1)
         try:
-            with written_whole(self._data_file(len(records) - 1)) as unfinished, open(unfinished, "wb") as file:
-                np.savez_compressed(file, **{name: getattr(data, name) for name in Labelled.__dataclass_fields__})
-            with written_whole(self.folder / _RUN) as unfinished:
-                unfinished.write_text(document, encoding="utf-8")
+            self.store.write(_data_name(len(records) - 1), arrays.getvalue())
+            self.store.write(_RUN, document.encode())
         except OSError as error:
             raise CheckpointError(
-                f"cannot write the checkpoint {self.folder}: {error.strerror}; {len(records) - 1} iterations are safe "
+                f"cannot write the checkpoint {self.store}: {error.strerror}; {len(records) - 1} iterations are safe "
                 "there: make room and run the same command again to go on from them"
             ) from None
 
-    def _data_file(self, iteration: int) -> Path:
-        return self.folder / f"data-{iteration:04d}.npz"
-
     def _read(self, iteration: int) -> Labelled:
-        with np.load(self._data_file(iteration), allow_pickle=False) as arrays:
+        name = _data_name(iteration)
+        content = self.store.read(name)
+        if content is None:
+            raise ValueError(f"{name} is missing")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return Labelled(**{name: arrays[name] for name in Labelled.__dataclass_fields__})
+
+
+def _data_name(iteration: int) -> str:
+    return f"data-{iteration:04d}.npz"
 
 
 def remove_checkpoint(folder: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 
 from moet import __version__
-from moet.distill.checkpoint import Checkpoint
+from moet.distill.checkpoint import Checkpoint, Folder, Store
 from moet.distill.dataset import Importance, Labelled, Sample, Weighting, q_gap, training_sample
 from moet.distill.evaluate import agreement
 from moet.distill.policy import Policy
@@ -100,7 +100,7 @@ def distill(
     features: FeatureFunction | None = None,
     seed: int = 0,
     workers: int = 1,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | Path | Store | None = None,
     verbose: int = 0,
 ) -> Distillation:
     """Train a small student to act as a teacher does, on the states the student itself gets into.
@@ -135,9 +135,9 @@ def distill(
         Seed of everything random. Episodes for training, selection and :func:`~moet.distill.evaluate` never coincide.
     workers : int
         Processes to spread episodes over; worth it for slow environments only. The result does not depend on it.
-    checkpoint : path, optional
-        Folder to save each iteration in. A run that finds its own folder goes on from there, with the same result as
-        one that was never stopped.
+    checkpoint : path or Store, optional
+        Folder, or another place, to save each iteration in. A run that finds what it saved goes on from there, with the
+        same result as one that was never stopped.
     verbose : int
         1 shows a progress bar on stderr.
 
@@ -152,9 +152,10 @@ def distill(
     settings.check(iterations)
     check_student(student, weighted=weighting == "weight")
     run = _Run(checked(teacher, task), task, student, settings)
-    saved = None if checkpoint is None else Checkpoint(checkpoint, run.identity())
+    store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+    saved = None if store is None else Checkpoint(store, run.identity())
     with (
-        nullcontext() if saved is None else saved.locked(),
+        nullcontext() if store is None else store.locked(),
         progress_bar("distilling", iterations, shown=verbose > 0) as advance,
     ):
         if saved is not None:

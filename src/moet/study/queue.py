@@ -7,22 +7,20 @@ one complete trial per configuration however many workers came and went.
 
 from __future__ import annotations
 
-import shutil
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from moet.errors import StudyError
 from moet.study.configuration import Configuration, grid, suggested
 from moet.study.definition import Definition, check_same, versions
 from moet.study.outcome import Outcome
 from moet.study.record import attributes
-from moet.study.storage import Timing, exclusive, persistently, require_optuna, sqlite_path
+from moet.study.storage import Timing, exclusive, persistently, require_optuna
+from moet.study.unfinished import Unfinished, forget, make_table
 
 if TYPE_CHECKING:
     import optuna
@@ -102,6 +100,7 @@ class Queue:
                     study.set_user_attr(VERSIONS, versions())
                     study.set_user_attr(DEFINITION, wanted)
 
+        make_table(storage, timing)
         persistently(begin, str(storage.url), timing)
         queue = cls(storage, name, timing)
         queue.check_same(wanted)
@@ -141,30 +140,24 @@ class Queue:
 
         return self._try(take)
 
-    def checkpoint(self, claim: Claim) -> Path | None:
-        """Folder where a trial keeps its iterations for whoever goes on with it, if there is any."""
+    def unfinished(self, claim: Claim) -> Unfinished | None:
+        """Where a trial keeps its iterations for whoever goes on with it; a search repeats no trial as it was."""
         slot = claim.trial.user_attrs.get("slot")  # somebody's own trial has none
-        return None if self._unfinished is None or slot is None else self._unfinished / str(slot)
+        if self._grid is None or slot is None:
+            return None
+        return Unfinished(self.storage, self.timing, self.name, slot)
 
     def tidy(self) -> None:
-        """Remove what unfinished trials left, once there are none."""
-        if self._unfinished is not None:
-            shutil.rmtree(self._unfinished, ignore_errors=True)
-            with suppress(OSError):  # other studies may have theirs there
-                self._unfinished.parent.rmdir()
-
-    @property
-    def _unfinished(self) -> Path | None:
-        """Beside a SQLite file; not where workers share no disk, nor for a search, which repeats no trial as it was."""
-        path = sqlite_path(self._url)
-        if path is None or self._grid is None:
-            return None
-        return path.parent / "unfinished" / quote(self.name, safe="")
+        """Remove what workers that were killed after their last iteration left, once nothing is left to do."""
+        forget(self.storage, self.timing, self.name)
 
     def finish(self, claim: Claim, outcome: Outcome) -> bool:
         """Store an outcome; False if the trial was meanwhile taken for dead and given to another worker."""
         values = [outcome.before.reward, outcome.before.fidelity, float(outcome.leaves)]
-        return self._end(claim, attributes(outcome), values)
+        finished = self._end(claim, attributes(outcome), values)
+        if finished and (slot := claim.trial.user_attrs.get("slot")) is not None:
+            forget(self.storage, self.timing, self.name, slot)
+        return finished
 
     def fail(self, claim: Claim, error: Exception) -> None:
         """Say that a trial raised an error."""

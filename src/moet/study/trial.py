@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from moet.distill import Policy, distill
+from moet.distill.checkpoint import Store
 from moet.distill.evaluate import agreement
 from moet.distill.viper import Distillation
 from moet.envs.catalog import resolve
@@ -59,14 +59,14 @@ class Runner:
         """The teacher's mean reward on the fresh episodes."""
         return float(self._play(self.teacher, Purpose.REPORT).returns.mean())
 
-    def run(self, configuration: Configuration, checkpoint: Path | None = None) -> Outcome:
+    def run(self, configuration: Configuration, checkpoint: Store | None = None) -> Outcome:
         """Distil one configuration; what comes out follows from it and the study, times aside.
 
-        Iterations found in the folder ``checkpoint`` are not repeated.
+        Iterations found in ``checkpoint`` are not repeated.
         """
         try:
             run = self._distil(configuration, checkpoint)
-        except CheckpointError as error:  # no trial is lost for it: a silent worker may still be there, or a disk full
+        except CheckpointError as error:  # no trial is lost for it
             log.warning("a trial goes on without its checkpoint: %s", error)
             run = self._distil(configuration, None)
         model = run.policy.mixture
@@ -89,7 +89,7 @@ class Runner:
             versions=versions(),
         )
 
-    def _distil(self, configuration: Configuration, checkpoint: Path | None) -> Distillation:
+    def _distil(self, configuration: Configuration, checkpoint: Store | None) -> Distillation:
         plan = self.definition.plan
         return distill(
             self.teacher,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from moet.study.queue import Claim, Queue, study_names
 from moet.study.signals import Stop, stop_requests
 from moet.study.storage import Timing, open_storage
 from moet.study.trial import Runner
+from moet.study.unfinished import make_table
 
 IDLE_SECONDS = 1.0
 """Pause of a worker that has nothing to do but to see that the others live."""
@@ -46,6 +46,7 @@ def work(url: str, names: Sequence[str] = (), timing: Timing | None = None) -> i
         queue.check_same()
         if others := queue.other_versions():
             log.warning("%s was begun with other versions, trials may differ: %s", queue.name, ", ".join(others))
+    make_table(storage, timing)  # a study of an older moet has none
     _use_one_core()
     runners = {queue.name: Runner(queue.definition) for queue in queues}
     finished = 0
@@ -73,14 +74,11 @@ def _share_done(queue: Queue) -> float:
 
 def _do(queue: Queue, claim: Claim, runner: Runner, stop: Stop) -> bool:
     """Run a trial; its failure is the trial's, not the worker's."""
-    checkpoint = queue.checkpoint(claim)
     try:
         with queue.heartbeats(claim):
             with stop.interruptible():
-                outcome = runner.run(claim.configuration, checkpoint)
+                outcome = runner.run(claim.configuration, queue.unfinished(claim))
             if queue.finish(claim, outcome):
-                if checkpoint is not None:
-                    shutil.rmtree(checkpoint, ignore_errors=True)
                 return True
     except KeyboardInterrupt:
         queue.give_back(claim)
