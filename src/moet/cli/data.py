@@ -1,7 +1,7 @@
 """Tables from CSV files, and the columns of numbers that a model sees of them.
 
-A text column becomes one column of zeros and ones per value, named ``column=value``; a model's feature names are all
-that is needed to build the same columns again.
+A text column becomes one column of zeros and ones per value, named ``column=value``, where no value is a value, too; a
+model's feature names are all that is needed to build the same columns again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ def labels(table: pd.DataFrame, target: str) -> NDArray[Any]:
 
 def encode(table: pd.DataFrame) -> pd.DataFrame:
     """Build the features of a table that a model is to learn from: numbers as they are, text as ``column=value``."""
-    _check_complete(table, table.columns)
+    texts = [name for name in table.columns if _is_text(table[name])]
+    _check_complete(table, table.columns.drop(texts))
     features: dict[str, NDArray[np.float64]] = {}
     for name, column in table.items():
-        encoded = _one_hot(name, column) if _is_text(column) else {name: column.to_numpy(np.float64)}
+        encoded = _one_hot(name, _texts(column)) if name in texts else {name: column.to_numpy(np.float64)}
         if clash := features.keys() & encoded.keys():
             raise InputError(f"two columns would both be called {min(clash)!r}; rename one")
         features |= encoded
@@ -66,7 +67,7 @@ def encode_like(table: pd.DataFrame, feature_names: Sequence[str]) -> NDArray[np
     if missing := [name for name, column in source.items() if column is None]:
         bases = list(dict.fromkeys(name.partition("=")[0] for name in missing))
         raise InputError(f"the table lacks {_listed(bases)}; it has {_listed(table.columns)}")
-    _check_complete(table, list(dict.fromkeys(source.values())))
+    _check_complete(table, [name for name, column in source.items() if column == name])
     features = {}
     known: dict[str, set[str]] = {}
     for name, column in source.items():
@@ -74,10 +75,10 @@ def encode_like(table: pd.DataFrame, feature_names: Sequence[str]) -> NDArray[np
             features[name] = _numbers(table, name)
         else:
             value = name[len(str(column)) + 1 :]
-            features[name] = (table[column] == value).to_numpy(np.float64)
+            features[name] = (_texts(table[column]) == value).to_numpy(np.float64)
             known.setdefault(str(column), set()).add(value)
     for column, values in known.items():
-        strange = table[column][~table[column].isin(values)]
+        strange = _texts(table[column])[~_texts(table[column]).isin(values)]
         if len(strange):
             say(f"{len(strange)} rows have values of {column!r} that the model never saw, such as {strange.iloc[0]!r}")
     _check_finite(features)
@@ -101,6 +102,11 @@ def _column(table: pd.DataFrame, name: str) -> pd.Series:
 
 def _is_text(column: pd.Series) -> bool:
     return not pd.api.types.is_numeric_dtype(column)  # booleans count as numbers, 0 and 1
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """A column of categories in which an empty cell is one of them."""
+    return column.where(column.notna(), "").astype(str)
 
 
 def _one_hot(name: str, column: pd.Series) -> dict[str, NDArray[np.float64]]:

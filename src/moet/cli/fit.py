@@ -39,7 +39,8 @@ def fit(
 
     --distill is worth some points of accuracy where rows are few, labels noisy or the model small.
 
-    Numeric columns are used as they are; a text column becomes one column per value, named "column=value".
+    Numeric columns are used as they are; a text column becomes one column per value, named "column=value". An empty
+    cell of a text column is a value, too.
     """
     check_writable(output)
     import numpy as np
