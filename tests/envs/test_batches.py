@@ -97,7 +97,7 @@ def test_wrong_numbers_of_seeds_are_refused(name: str) -> None:
         batch.restart(np.array([True, True]), [3])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5"]), st.data())
 def test_restarts_and_drops_in_any_order_change_no_episode(name: str, data: st.DataObject) -> None:
     """Each place of the batch is replayed alone from the seed and the actions it was given."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moet.envs.pong_frame import BAR_OUT_OF_SIGHT, FIELD_BOTTOM, FIELD_TOP, read_positions
@@ -30,7 +30,6 @@ balls = st.tuples(st.integers(0, 158), st.integers(FIELD_TOP - 3, FIELD_BOTTOM))
 bars = st.integers(FIELD_TOP - 15, FIELD_BOTTOM)
 
 
-@settings(deadline=None)  # the first example compiles
 @given(balls, bars, bars, st.permutations([34, 14, 200, 56]))
 def test_every_position_is_read_whatever_hides_or_colours_it(ball, paddle, opponent, colours):
     assert read_positions(frame(ball, paddle, opponent, colours)) == (*ball, paddle, opponent)

@@ -28,7 +28,7 @@ def predict_of(text):
 
 
 @given(mixture=mixtures().map(hard), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_same_answers(mixture, seed):
     predict = predict_of(export.python(mixture))
     X = hard_points(mixture, seed, 50)

@@ -31,7 +31,6 @@ def assert_ordered_as_values(codes, values):
 
 
 @given(st.lists(st.sampled_from(EXTREMES) | st.integers(-5, 5).map(float), min_size=1, max_size=40))
-@settings(deadline=None)
 def test_few_distinct_values_have_a_bin_each(values):
     bins = bin_table(one_column(values))
     assert bins.exact.tolist() == [True]
@@ -53,7 +52,7 @@ def test_a_byte_holds_the_bins_of_at_most_255_values(n_distinct, exact):
 
 
 @given(SEEDS, st.integers(1, 400), st.integers(1, 400), st.integers(2, 20))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_bins_are_ordered_and_balanced_by_weight(seed, n, n_values, max_bins):
     values, weight = skewed_column(seed, n, n_values)
     bins = bin_table(one_column(values, weight), max_bins)
@@ -74,7 +73,7 @@ def test_many_equally_heavy_values_fill_all_bins_evenly():
 
 
 @given(SEEDS, st.integers(2, 200), st.integers(2, 20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_weights_are_repetitions(seed, n_values, max_bins):
     rng = np.random.default_rng(seed)
     values = rng.permutation(n_values) / 8
@@ -86,7 +85,7 @@ def test_weights_are_repetitions(seed, n_values, max_bins):
 
 
 @given(SEEDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_order_of_rows_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     values, weight = rng.normal(size=600), rng.integers(1, 100, 600)
@@ -124,7 +123,7 @@ def test_taking_rows_keeps_the_bins():
 
 
 @given(SEEDS, st.integers(1, 400), st.integers(1, 400), st.integers(2, 20))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_two_bins_hold_more_rows_than_the_crowd(seed, n, n_values, max_bins):
     """Compiled code writes that many rows without asking."""
     values, weight = skewed_column(seed, n, n_values)

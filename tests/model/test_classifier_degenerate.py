@@ -47,7 +47,7 @@ def fit(X, y, sample_weight=None, **settings):
     init=st.sampled_from(["race", "random", "kmeans", "linear"]),
     min_samples_leaf=st.sampled_from([None, 0, 3]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_small_table_is_learned_without_a_hitch(
     seed, n, d, n_classes, n_values, scale, magnitudes, **hyperparameters
 ):

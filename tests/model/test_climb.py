@@ -28,7 +28,7 @@ def test_it_reaches_the_summit_that_scipy_reaches(l2):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from([1, 2, 30, 700]), st.sampled_from([1e-7, 1e-2]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_further_step_climbs(seed, n_experts, n, l2):
     problem = GateProblem(seed, n, n_experts, 2, spread=3.0)
     climbed = [problem.rows.climb(problem.theta, problem.likelihood, l2, steps) for steps in (0, 1, 3, 12)]

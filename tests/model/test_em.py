@@ -108,7 +108,7 @@ def test_an_expert_is_right_where_its_first_largest_class_is_the_label():
 
 
 @given(SEEDS, st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_after_a_round_the_responsibilities_of_a_row_sum_to_one(seed, n_experts):
     bench, theta, share, _ = random_bench(seed, n_experts, n=120)
     gate = GateStep("likelihood", 1e-4, 0.3, 0.97)
@@ -147,7 +147,7 @@ def test_the_best_solver_solves_the_easy_problem_in_five_rounds():
 
 
 @given(SEEDS, st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_hard_shares_give_the_winner_nearly_everything(seed, n_experts):
     bench, theta, gate, _ = random_bench(seed, n_experts, n=120)
     share = hard_share(bench, theta)

@@ -64,7 +64,7 @@ def owner(document, place):
 
 
 @given(mixtures())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_saved_is_loaded_to_the_bit(path, mixture):
     save(mixture, path)
     assert bits(load(path)) == bits(mixture)

@@ -51,7 +51,7 @@ def test_the_logarithm_of_nothing_is_minus_infinity():
 
 
 @given(**SHAPES, spread=st.sampled_from([0.0, 1.0, 10.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_gate_probabilities_are_the_softmax_of_the_logits(seed, n, n_experts, d, spread):
     problem = GateProblem(seed, n, n_experts, d, spread)
     gate = problem.rows.probabilities(problem.theta)
@@ -60,7 +60,7 @@ def test_gate_probabilities_are_the_softmax_of_the_logits(seed, n, n_experts, d,
 
 
 @given(**SHAPES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_mixture_objective_is_the_weighted_log_likelihood(seed, n, n_experts, d):
     problem = GateProblem(seed, n, n_experts, d)
     gradient, work = np.empty_like(problem.theta), np.empty((n_experts + 2, BLOCK), dtype=np.float32)
@@ -71,7 +71,7 @@ def test_the_mixture_objective_is_the_weighted_log_likelihood(seed, n, n_experts
 
 
 @given(**SHAPES, kept=st.sampled_from([1.0, 0.9]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_expected_objective_is_the_gates_part_of_the_papers_bound(seed, n, n_experts, d, kept):
     """Also where the responsibilities of a row sum to less than 1, negligible ones having been dropped."""
     problem = GateProblem(seed, n, n_experts, d)
@@ -98,7 +98,7 @@ def test_the_curvature_is_minus_the_second_derivative(n_experts, d):
 
 
 @given(**SHAPES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_responsibilities_are_the_papers_without_the_negligible_ones(seed, n, n_experts, d):
     problem = GateProblem(seed, n, n_experts, d, spread=4.0)
     h, log_likelihood = problem.rows.responsibilities(problem.theta, problem.likelihood)
@@ -131,7 +131,7 @@ def test_an_expert_that_alone_gives_mass_takes_the_row_however_small_its_gate():
 
 
 @given(SEEDS, st.integers(2, 300))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_scaler_measures_weighted_mean_and_deviation(seed, n):
     rng = np.random.default_rng(seed)
     X, y = random_problem(seed, n)
@@ -183,7 +183,7 @@ def test_the_unit_of_a_feature_does_not_matter(unit):
 
 
 @given(**SHAPES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_folded_gate_gives_the_same_probabilities_on_raw_features(seed, n, n_experts, d):
     problem = GateProblem(seed, n, n_experts, d)
     weights, bias = problem.rows.scaler.fold(problem.theta)

@@ -92,7 +92,7 @@ def test_a_row_that_makes_the_table_large_changes_nothing_but_the_kernel(criteri
     criterion=CRITERIA,
     min_samples_leaf=st.sampled_from([0.0, 1e-9, 1.0, 20.0]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_extremely_uneven_weights_corrupt_nothing(
     seed, n, d, n_classes, n_values, magnitudes, zeros, depth, criterion, min_samples_leaf
 ):
@@ -122,7 +122,7 @@ def test_a_row_of_negligible_weight_does_not_shape_the_tree_but_has_a_leaf():
 
 
 @given(SEEDS, st.integers(2, 1500), st.sampled_from([3, 60, None]), CRITERIA)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_order_of_rows_does_not_matter(seed, n, n_values, criterion):
     """Not even for ties, which the first feature and the lowest threshold win: weights are whole, so sums are exact."""
     rng = np.random.default_rng(seed)
@@ -148,7 +148,7 @@ def test_the_first_feature_and_the_lowest_threshold_win_ties(copies):
 
 
 @given(SEEDS, st.integers(2, 600), st.sampled_from([3, 60, 250]), CRITERIA)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_weights_are_repetitions(seed, n, n_values, criterion):
     """On rows that are really repeated, not merged as a canonical table would."""
     rng = np.random.default_rng(seed)

@@ -126,7 +126,7 @@ def test_every_way_to_search_a_split_is_exact():
     criterion=st.sampled_from(["gini", "entropy"]),
     leaf_fraction=st.sampled_from([0.0, 0.003, 0.05, 0.5]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_trees_equal_scikit_learns(seed, n, d, n_classes, n_values, depth, criterion, leaf_fraction):
     table = weighted_table(seed, n, d=d, n_classes=n_classes, n_values=n_values)
     ours, peer = grow_both(table, depth, criterion, leaf_fraction)

@@ -73,7 +73,7 @@ def test_weights_are_repetitions(start):
     n_experts=st.integers(1, 6),
     n_values=st.integers(1, 2),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_more_experts_than_distinct_points_are_no_problem(seed, start, n, n_classes, n_experts, n_values):
     rows = gate_rows(*random_problem(seed, n, d=2, n_classes=n_classes, n_values=n_values), n_classes=n_classes)
     theta = start(rows, n_experts, np.random.default_rng(seed))

@@ -66,7 +66,7 @@ class Reference:
 
 
 @given(mixtures(), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_predictions_mean_what_the_design_says(mixture, seed):
     X = hard_points(mixture, seed)
     reference = Reference(mixture)
@@ -77,7 +77,7 @@ def test_predictions_mean_what_the_design_says(mixture, seed):
 
 
 @given(mixtures(), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_batch_is_its_rows_to_the_bit(mixture, seed):
     X = hard_points(mixture, seed)
     assert [mixture.act(x) for x in X] == mixture.predict(X).tolist()
@@ -86,7 +86,7 @@ def test_a_batch_is_its_rows_to_the_bit(mixture, seed):
 
 
 @given(mixtures(), SEEDS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_hard_is_soft_where_the_gate_is_saturated(mixture, seed):
     X = hard_points(mixture, seed)
     logits = np.sort([Reference(mixture).logits(x) for x in X.tolist()], axis=1)

@@ -95,7 +95,7 @@ def test_very_deep_trees_are_no_problem():
 
 
 @given(mixtures(), SEEDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_pruning_keeps_every_hard_answer(mixture, seed):
     pruned = mixture.prune()
     X = hard_points(mixture, seed)
@@ -110,7 +110,7 @@ def exact_logit(mixture, j, x):
 
 
 @given(mixtures())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_pruning_again_changes_nothing_and_nothing_grows(mixture):
     pruned = mixture.prune()
     assert pruned.prediction == "hard"
@@ -155,7 +155,7 @@ def test_experts_that_never_win_go(gate, kept):
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_in_one_dimension_the_experts_kept_are_those_of_the_upper_envelope(gate):
     def logit(j, x):
         return gate[j][0] + gate[j][1] * x

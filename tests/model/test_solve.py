@@ -38,7 +38,7 @@ def test_every_solver_raises_the_likelihood(solver):
 
 
 @given(SEEDS, st.sampled_from(["lbfgs", "newton"]), st.sampled_from([0.0, 1e-3, 0.1]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_step_on_the_papers_bound_raises_it(seed, solver, l2):
     problem = GateProblem(seed, 300, 4, 2, spread=3.0)
     h, _ = problem.rows.responsibilities(problem.theta, problem.likelihood)
@@ -142,7 +142,7 @@ def test_a_penalty_shrinks_the_gate(solver):
 
 
 @given(SEEDS, st.sampled_from(SOLVERS), st.integers(1, 5), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_steps_stay_finite_on_tiny_tables(seed, solver, n_experts, n):
     problem = GateProblem(seed, n, n_experts, 2, spread=20.0)
     step = GateStep(solver, 0.0, 0.3, 0.97)
@@ -154,7 +154,7 @@ def test_steps_stay_finite_on_tiny_tables(seed, solver, n_experts, n):
 
 
 @given(SEEDS, st.sampled_from([1, BLOCK - 1, BLOCK, BLOCK + 1, 700]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_some_of_the_rows_look_the_same_as_among_all(seed, n_taken):
     problem = GateProblem(seed, 800, 3, 2)
     index = np.random.default_rng(seed).choice(800, n_taken, replace=False)

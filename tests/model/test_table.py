@@ -25,7 +25,6 @@ def counted_rows(draw):
 
 
 @given(counted_rows())
-@settings(deadline=None)
 def test_a_table_holds_every_distinct_row_once_with_its_total_weight(rows):
     X, y, counts = rows
     expected = Counter()
@@ -38,7 +37,6 @@ def test_a_table_holds_every_distinct_row_once_with_its_total_weight(rows):
 
 
 @given(counted_rows())
-@settings(deadline=None)
 def test_weights_are_repetitions(rows):
     X, y, counts = rows
     repeated = make_table(np.repeat(X, counts, axis=0), np.repeat(y, counts), n_classes=3)
@@ -46,7 +44,6 @@ def test_weights_are_repetitions(rows):
 
 
 @given(counted_rows(), SEEDS)
-@settings(deadline=None)
 def test_the_order_of_rows_does_not_matter(rows, seed):
     X, y, counts = rows
     rng = np.random.default_rng(seed)
@@ -124,7 +121,7 @@ def test_taking_rows_keeps_rows_labels_and_weights_together():
 
 
 @given(SEEDS, st.floats(0, 0.99))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_split_holds_out_the_fraction_of_every_class_but_never_all_of_it(seed, fraction):
     counts = np.array([1, 2, 30, 200])
     y = np.repeat(np.arange(4), counts)
@@ -155,7 +152,7 @@ def test_a_split_depends_on_the_seed_alone():
 
 
 @given(SEEDS, st.floats(0, 0.99))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_split_never_cuts_a_group(seed, fraction):
     X, y = random_problem(0, 1000)
     table = make_table(X, y, group=np.arange(1000) ** 2 // 20_000)

@@ -98,7 +98,7 @@ def test_contradictions_are_refused(wrong, message):
 
 
 @given(trees(n_features=2, n_classes=2))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_subtree_below_a_node_is_numbered_anew(tree):
     for node in range(tree.n_nodes):
         part = subtree(tree, node, tree.left, tree.right, tree.value)

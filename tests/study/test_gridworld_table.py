@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moet.errors import InputError
@@ -23,7 +23,6 @@ def fewest_leaves(points):
     )
 
 
-@settings(deadline=None)  # kernels are compiled on first use
 @given(st.dictionaries(st.sampled_from(POINTS), st.sampled_from([1, 4, 7]), min_size=1))
 def test_the_smallest_tree_is_right_and_smallest(points):
     X, y = np.array(list(points)), np.array(list(points.values()))

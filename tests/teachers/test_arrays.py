@@ -37,7 +37,7 @@ def refused(path, members, message):
     assert str(failure.value).startswith(f"cannot read {path}: ")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(network=networks())
 def test_a_network_survives_its_file_to_the_bit(tmp_path_factory, network):
     path = tmp_path_factory.getbasetemp() / "survivor.npz"
@@ -181,7 +181,7 @@ def test_a_file_that_unpacks_to_too_much_is_not_unpacked(path, monkeypatch):
         read_network(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_damage_is_told_or_harmless(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "damaged.npz"

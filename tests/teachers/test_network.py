@@ -17,14 +17,14 @@ def rows_for(network, seed, n_rows=40):
     return np.random.default_rng(seed).normal(scale=3.0, size=(n_rows, network.n_inputs))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(networks(), SEEDS)
 def test_outputs_are_those_of_matrix_products(network, seed):
     rows = rows_for(network, seed)
     np.testing.assert_allclose(network.outputs(rows), reference_outputs(network, rows), rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(networks(), SEEDS, st.integers(1, 40))
 def test_scores_of_a_row_do_not_depend_on_its_batch_to_the_bit(network, seed, size):
     teacher = NetworkTeacher(network)
@@ -36,7 +36,7 @@ def test_scores_of_a_row_do_not_depend_on_its_batch_to_the_bit(network, seed, si
     assert np.array_equal([teacher.act(row[None])[0] for row in rows], teacher.act(rows))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(networks(), SEEDS)
 def test_the_action_is_one_of_largest_score(network, seed):
     teacher = NetworkTeacher(network)
@@ -52,7 +52,7 @@ def test_among_equals_the_first_action_is_taken():
     assert NetworkTeacher(network).act(np.ones((4, 2))).tolist() == [1, 1, 1, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5))
 def test_log_probabilities_are_finite_and_clipped_as_published(logits):
     scores = log_probabilities(np.array([logits]))
@@ -115,7 +115,7 @@ def test_a_network_that_overflows_says_so(activation):
     assert teacher.act(np.zeros((1, 2))).tolist() == [0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(networks(), SEEDS)
 def test_a_pickled_network_is_the_same_and_as_frozen(network, seed):
     copy = pickle.loads(pickle.dumps(network))

@@ -327,7 +327,7 @@ def test_what_is_not_understood_is_refused_with_the_reason(models, path, change,
     assert str(failure.value).startswith(f"cannot read {path}: ")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damage_is_told_or_harmless(models, path, data):
     content = bytearray(saved(models["ppo elu"], path).read_bytes())

@@ -45,7 +45,7 @@ def is_contradiction(multipliers, rows, lower, upper) -> bool:
     return most < bound or (most == bound and strict)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_every_verdict_proves_itself(problem):
     rows, lower, upper, start = problem

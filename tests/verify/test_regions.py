@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moet import Mixture
@@ -16,7 +16,6 @@ from .small import half_planes, random_mixture, single, stump
 TIES = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
-@settings(deadline=None)
 @given(st.integers(0, 50), st.lists(st.floats(-1, 1), min_size=3, max_size=3))
 def test_every_input_is_in_the_one_region_of_its_answer(seed, x):
     model = random_mixture(seed)
@@ -27,7 +26,6 @@ def test_every_input_is_in_the_one_region_of_its_answer(seed, x):
     assert home.expert == ExactMixture(model).expert(exactly(x))
 
 
-@settings(deadline=None)
 @given(st.lists(TIES, min_size=2, max_size=2))
 def test_ties_belong_to_the_first_expert_and_thresholds_to_the_left(x):
     model = Mixture([[1, 0], [0, 1]], [0, 0], [stump(0, 0.5, 0, 1), stump(1, 0.5, 1, 0)], ["a", "b"])

@@ -22,7 +22,7 @@ def float_logit(bias: float, weights: list[float], x: list[float]) -> float:
     return total
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_the_error_of_a_float_logit_is_within_the_bound(data):
     n = data.draw(st.integers(1, 6))
@@ -38,7 +38,6 @@ def test_the_error_of_a_float_logit_is_within_the_bound(data):
     assert error <= Fraction(is_open.constant[0]) + sum(Fraction(s) * abs(Fraction(v)) for s, v in slopes)
 
 
-@settings(deadline=None)
 @given(st.lists(NUMBERS, min_size=3, max_size=3), NUMBERS, st.lists(st.floats(0, 1e6), min_size=3, max_size=3))
 def test_the_bound_covers_that_of_the_checker(weights, bias, sides):
     # the checker computes (n + 2)·2⁻⁵³·S + 2⁻³⁰⁰ exactly; were it larger, it would refuse proofs that are right
