@@ -15,7 +15,7 @@ from moet.study.supervised.models import MODELS, Model
 from moet.study.supervised.peers import PEERS
 from moet.study.supervised.protocol import run
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Rows of another protocol (split, grids, tuning) are not comparable."""
 
 Row = dict[str, Any]

@@ -145,7 +145,7 @@ SOURCES: dict[str, Source] = {
         target="class",
         classes={"2": 0, "1": 1},
         n_rows=1000,
-        first_split=7000,
+        first_split=9000,
         numbers=(
             "duration", "credit_amount", "installment_rate", "residence_since", "age", "existing_credits",
             "people_liable",
@@ -180,7 +180,7 @@ SOURCES: dict[str, Source] = {
         target="Risk",
         classes={"bad": 0, "good": 1},
         n_rows=1000,
-        first_split=7000,
+        first_split=9000,
         numbers=("Age", "Job", "Credit amount", "Duration"),
         texts=("Sex", "Housing", "Saving accounts", "Checking account", "Purpose"),
         ordered=("Saving accounts", "Checking account"),
@@ -191,7 +191,7 @@ SOURCES: dict[str, Source] = {
         target="fetal_health",
         classes={"1.0": 0, "2.0": 1, "3.0": 1},
         n_rows=2126,
-        first_split=8000,
+        first_split=9000,
         numbers=_FETAL_FEATURES,
     ),
     "fetal3": Source(
@@ -200,7 +200,7 @@ SOURCES: dict[str, Source] = {
         target="fetal_health",
         classes={"1.0": 0, "2.0": 1, "3.0": 2},
         n_rows=2126,
-        first_split=8000,
+        first_split=9000,
         numbers=_FETAL_FEATURES,
     ),
 }  # fmt: skip

@@ -10,8 +10,7 @@ from moet.study.supervised.models import Model, Params, grid
 def _ebm(params: Params, seed: int, n_classes: int) -> Any:
     from interpret.glassbox import ExplainableBoostingClassifier
 
-    pairs = 10 if n_classes == 2 else 0  # the package has pairs for two classes only
-    return ExplainableBoostingClassifier(**params, interactions=pairs, outer_bags=4, n_jobs=1, random_state=seed)
+    return ExplainableBoostingClassifier(**params, n_jobs=1, random_state=seed)
 
 
 def _figs(params: Params, seed: int, n_classes: int) -> Any:
@@ -42,7 +41,7 @@ def _linear_tree_obstacle() -> str | None:
 
 
 PEERS: dict[str, Model] = {
-    "ebm": Model("EBM (interpret)", _ebm, grid(learning_rate=[0.02]), features="as they are", package="interpret"),
+    "ebm": Model("EBM (interpret)", _ebm, grid(), features="as they are", package="interpret"),  # its defaults
     "figs": Model("FIGS (imodels)", _figs, grid(max_rules=[8, 16, 30]), package="imodels", most_classes=2),
     "linear_tree": Model(
         "linear tree (linear-tree)",
