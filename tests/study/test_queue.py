@@ -8,10 +8,12 @@ import pytest
 optuna = pytest.importorskip("optuna")
 
 from moet.distill.viper import _Run  # noqa: E402
+from moet.envs.catalog import resolve  # noqa: E402
 from moet.errors import InputError, StudyError, TaskError  # noqa: E402
 from moet.model.file import digest  # noqa: E402
 from moet.study import queue as queue_module  # noqa: E402
 from moet.study import storage as storage_module  # noqa: E402
+from moet.study import trial as trial_module  # noqa: E402
 from moet.study.configuration import grid  # noqa: E402
 from moet.study.definition import Definition, versions  # noqa: E402
 from moet.study.presets import Plan  # noqa: E402
@@ -303,6 +305,23 @@ def test_a_trial_that_somebody_else_asked_for_is_done_too(tmp_path, outcome, mon
     monkeypatch.setattr(Runner, "run", lambda self, configuration, checkpoint: outcome)
     assert work(mine.url) == queue.definition.trials + 1
     assert queue.progress().complete == queue.definition.trials
+
+
+def test_no_trial_is_lost_for_a_task_that_cannot_be_played_here(tmp_path, monkeypatch):
+    def unplayable(name):
+        def make(render_mode=None):
+            raise TaskError("it needs Box2D")
+
+        return replace(resolve(name), make=make)
+
+    begun = sweep(tmp_path)
+    queue = begun.begin()
+    monkeypatch.setattr(trial_module, "resolve", unplayable)
+    for attempt in (lambda: work(begun.url), begun.run):
+        with pytest.raises(TaskError, match="it needs Box2D"):
+            attempt()
+    assert queue.progress() == (len(grid(PLAN)), 0, 0)
+    assert queue.errors() == []
 
 
 def test_a_worker_says_that_it_computes_with_other_versions(tmp_path, outcome, monkeypatch, caplog):

@@ -19,6 +19,7 @@ from moet.study.queue import Queue
 from moet.study.read import outcomes
 from moet.study.signals import stop_requests
 from moet.study.storage import Timing, display, open_storage, storage_url
+from moet.study.trial import Runner
 from moet.teachers.teacher import Teacher
 
 PROGRESS_SECONDS = 2.0
@@ -100,9 +101,11 @@ def run(sweeps: Sequence[Sweep], workers: int = 1, verbose: int = 0) -> list[Out
         raise InputError(f"a sweep needs at least one worker, got workers={workers}")
     (url,) = {sweep.url for sweep in sweeps}
     queues = [sweep.begin() for sweep in sweeps]
-    left = [queue.name for queue in queues if not queue.progress().settled]
+    left = [queue for queue in queues if not queue.progress().settled]
+    for queue in left:
+        Runner(queue.definition).check()
     with stop_requests() as stop:
-        crew = [_spawn(url, left, sweeps[0].timing) for _ in range(workers if left else 0)]
+        crew = [_spawn(url, [queue.name for queue in left], sweeps[0].timing) for _ in range(workers if left else 0)]
         try:
             with stop.interruptible():
                 _watch(queues, crew, verbose)

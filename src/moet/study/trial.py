@@ -59,6 +59,11 @@ class Runner:
         """The teacher's mean reward on the fresh episodes."""
         return float(self._play(self.teacher, Purpose.REPORT).returns.mean())
 
+    def check(self) -> None:
+        """Complain if the task cannot be played here, or its teacher not be loaded, before trials are lost for it."""
+        self.task.make().close()
+        _ = self.teacher
+
     def run(self, configuration: Configuration, checkpoint: Store | None = None) -> Outcome:
         """Distil one configuration; what comes out follows from it and the study, times aside.
 

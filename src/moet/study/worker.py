@@ -49,6 +49,9 @@ def work(url: str, names: Sequence[str] = (), timing: Timing | None = None) -> i
     make_table(storage, timing)  # a study of an older moet has none
     _use_one_core()
     runners = {queue.name: Runner(queue.definition) for queue in queues}
+    for queue in queues:
+        if not queue.progress().settled:
+            runners[queue.name].check()
     finished = 0
     with stop_requests() as stop:
         while queues:
