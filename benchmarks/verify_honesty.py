@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from moet import Mixture, Tree
 from moet.verify import smtlib
 from moet.verify.box import Box
-from moet.verify.checker.check_static import check_static
+from moet.verify.checker.inputs import check_static
 from moet.verify.checker.plain import plain_model
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.contrast import differences

@@ -18,7 +18,7 @@ from policies import published_policy
 
 from moet import Mixture, MoETClassifier, Tree
 from moet.verify import Proved, Unknown, check, safe, systems
-from moet.verify.loops.chain import proven_ranges
+from moet.verify.loops.sets.propagate import proven_ranges
 
 GAIN = np.array([5.778, 11.041, 96.362, 25.0])
 """A well-damped linear policy: push right iff GAIN·x > 0."""

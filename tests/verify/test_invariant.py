@@ -13,11 +13,11 @@ from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Proved, Refuted, check, systems
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.check_invariant import check_blocks
 from moet.verify.checker.plain import plain_model, system_digest
+from moet.verify.checker.sets import check_blocks
 from moet.verify.limits import Deadline
-from moet.verify.loops.chain import proven_ranges
-from moet.verify.loops.invariant import safe_for_ever
+from moet.verify.loops.sets.invariant import safe_for_ever
+from moet.verify.loops.sets.propagate import proven_ranges
 
 from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
 
@@ -69,7 +69,7 @@ def test_the_pendulum_for_ever() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_template_row_that_is_no_number_proves_nothing(monkeypatch, value) -> None:
-    monkeypatch.setattr("moet.verify.loops.shape._template", lambda *_: np.full((1, 1), value))
+    monkeypatch.setattr("moet.verify.loops.sets.template._contracting", lambda *_: np.full((1, 1), value))
     with np.errstate(invalid="ignore"):
         assert not safe_for_ever(valve(), tank(), Deadline(None))
 
@@ -159,7 +159,7 @@ def test_smaller_sets_are_rejected(proof: Certificate) -> None:
 
 def test_tighter_models_of_a_step_are_rejected(proof: Certificate) -> None:
     claim = copy.deepcopy(proof.claim)
-    for model in claim["models"]:
+    for model in claim["enclosures"]:
         low, high = np.array(model["low"]), np.array(model["high"])
         model["high"] = (low + 0.5 * (high - low)).tolist()
     assert rejected(rebuilt(proof, claim))

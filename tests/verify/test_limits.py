@@ -8,8 +8,8 @@ import pytest
 from moet.errors import InputError
 from moet.verify import Unknown, systems
 from moet.verify.limits import Deadline
-from moet.verify.loops.blocks import safe_in_blocks
-from moet.verify.loops.invariant import safe_for_ever
+from moet.verify.loops.sets.bounded import safe_for_steps
+from moet.verify.loops.sets.invariant import safe_for_ever
 
 from .loops import balancer
 
@@ -30,7 +30,7 @@ def test_the_flag_of_compiled_code_is_raised_when_time_is_up():
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("decide", [partial(safe_in_blocks, steps=50), safe_for_ever])
+@pytest.mark.parametrize("decide", [partial(safe_for_steps, steps=50), safe_for_ever])
 def test_a_search_among_polytopes_ends_when_the_flag_is_raised(decide):
     deadline = Deadline(None)
     deadline.flag[0] = True

@@ -9,7 +9,7 @@ from verify_loop_honesty import holds
 from moet import Mixture, MoETClassifier, Tree, save
 from moet.errors import CertificateError, InputError
 from moet.verify import Proved, Refuted, Unknown, check, reaches, safe, systems
-from moet.verify.loops.reach_tables import ACROSS, FINE, WITHIN
+from moet.verify.loops.paths.tables import ACROSS, FINE, WITHIN
 from moet.verify.systems import AffineSystem
 
 from .loops import balancer, tank, valve
@@ -259,8 +259,8 @@ def test_pieces_that_are_no_convex_set_are_merged_as_long_as_that_proves_it(poli
 
 
 def test_a_coarse_search_that_takes_too_long_is_given_up(monkeypatch):
-    monkeypatch.setattr("moet.verify.loops.reach.SLICE", 1)
-    monkeypatch.setattr("moet.verify.loops.reach.MOST_COARSE", 2)
+    monkeypatch.setattr("moet.verify.loops.paths.search.SLICE", 1)
+    monkeypatch.setattr("moet.verify.loops.paths.search.MOST_COARSE", 2)
     system = integrator(actions=["down", "up", "stay"], offsets=[[-1], [1], [0]], safe=["-3 <= x <= 5"])
     verdict = safe(stairs("stay"), system, steps=3)
     assert "coarse" not in verdict.certificate.claim

@@ -9,7 +9,7 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import systems
-from moet.verify.checker.check_enclosure import StepChecker
+from moet.verify.checker.enclosures import EnclosureChecker
 from moet.verify.systems.system import System
 
 from .loops import tank, thermostat
@@ -62,10 +62,12 @@ def test_every_real_step_lies_in_the_enclosure_and_not_in_a_tighter_one(name: st
     tight_fails = 0
     for part in np.array_split(order, 20):
         low, high = states[part].min(axis=0), states[part].max(axis=0)
-        matrix, offsets, radius = system.enclose(low, high)
-        miss = np.abs(after[part] - states[part] @ matrix.T - offsets[actions[part]])
-        assert np.all(miss <= radius + 1e-13)
-        tight_fails += np.any(miss > 0.5 * radius)
+        matrix = system.fitted_matrix(low, high)
+        (least,), (most,) = system.residuals(matrix, low[None], high[None])
+        rest = after[part] - states[part] @ matrix.T
+        middle, radius = ((most + sign * least)[actions[part]] / 2 for sign in (1, -1))
+        assert np.all(np.abs(rest - middle) <= radius + 1e-13)
+        tight_fails += np.any(np.abs(rest - middle) > 0.5 * radius)
     assert tight_fails > 0
 
 
@@ -148,12 +150,13 @@ def test_affine_enclosure_holds_rational_numbers() -> None:
         safe=["x <= 9"],
         disturbance={"x": (0, "0.2")},
     )
-    matrix, offsets, radius = system.enclose([-1], [1])
+    matrix = system.fitted_matrix(np.array([-1.0]), np.array([1.0]))
+    least, most = system.residuals(matrix, np.array([[-1.0]]), np.array([[1.0]]))
     for x in (-1, 1):
         for noise in (Fraction(0), Fraction(1, 5)):
             exact = Fraction(x, 3) + Fraction(1, 10) + noise
-            assert abs(exact - Fraction(matrix[0, 0]) * x - Fraction(offsets[0, 0])) <= Fraction(radius[0])
-    assert radius[0] < 0.1001
+            assert least.item() <= exact - Fraction(matrix[0, 0]) * x <= most.item()
+    assert most.item() - least.item() < 0.2002
 
 
 def checked_box(system: System, low: list[float], high: list[float], shrink: float = 0.0) -> None:
@@ -161,7 +164,7 @@ def checked_box(system: System, low: list[float], high: list[float], shrink: flo
     bottom, top = np.array(low), np.array(high)
     matrix = system.fitted_matrix(bottom, top)
     (least,), (most,) = system.residuals(matrix, bottom[None], top[None])
-    checker = StepChecker(system.document())
+    checker = EnclosureChecker(system.document())
     box = [(Fraction(a), Fraction(b)) for a, b in zip(low, high, strict=True)]
     exact_matrix = [[Fraction(v) for v in row] for row in matrix.tolist()]
     for action in range(len(system.actions)):

@@ -66,7 +66,7 @@ def verify(
     from moet import load
     from moet.model.file import digest
     from moet.verify import systems
-    from moet.verify.loops.loop import reaches, safe
+    from moet.verify.loops.questions import reaches, safe
     from moet.verify.result import Refuted
 
     subject = systems.find(str(system))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moet.verify.inputs.contrast import differences
     from moet.verify.inputs.nearest import closest, robustness_radius
     from moet.verify.inputs.queries import always, equivalent
-    from moet.verify.loops.loop import reaches, safe
+    from moet.verify.loops.questions import reaches, safe
     from moet.verify.result import Closest, Differences, Proved, Refuted, Trace, Unknown, Verdict
 
 __all__ = [
@@ -46,7 +46,7 @@ _HOME = {
     **dict.fromkeys(["closest", "robustness_radius"], "inputs.nearest"),
     "differences": "inputs.contrast",
     **dict.fromkeys(["Closest", "Differences", "Proved", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
-    **dict.fromkeys(["reaches", "safe"], "loops.loop"),
+    **dict.fromkeys(["reaches", "safe"], "loops.questions"),
     "Box": "box",
     "Certificate": "checker.certificate",
 }

@@ -44,7 +44,7 @@ def check(certificate: Certificate | str | os.PathLike[str], *subjects: Any) -> 
     if not isinstance(certificate, Certificate):
         raise CertificateError(f"expected a certificate or the path of one, got {type(certificate).__name__}")
     if certificate.kind in _ABOUT_MODELS:
-        from moet.verify.checker.check_static import check_static
+        from moet.verify.checker.inputs import check_static
 
         check_static(certificate, *map(plain_model, subjects))
         return True
@@ -54,11 +54,11 @@ def check(certificate: Certificate | str | os.PathLike[str], *subjects: Any) -> 
         )
     model, system = plain_model(subjects[0]), plain_system(subjects[1])
     if certificate.kind in _ABOUT_LOOPS:
-        from moet.verify.checker.check_reach import check_reach
+        from moet.verify.checker.paths import check_reach
 
         check_reach(certificate, model, system)
     elif certificate.kind in _ABOUT_BLOCKS:
-        from moet.verify.checker.check_invariant import check_blocks
+        from moet.verify.checker.sets import check_blocks
 
         check_blocks(certificate, model, system)
     else:

@@ -2,7 +2,7 @@
 
 Standard library only, for the checker reads certificates with it. A certificate file is
 
-- a line ``moet-certificate 1`` and a line of JSON: the kind of proof and its claim,
+- a line ``moet-certificate 2`` and a line of JSON: the kind of proof and its claim,
 - blocks of records: four little-endian 32-bit counts (codes, references, numbers, bytes that follow), then that many
   bytes: zlib-compressed codes (one byte each), references (32-bit integers) and numbers (float64),
 - a block of zeros, and the SHA-256 of everything before it.
@@ -30,7 +30,7 @@ from typing import IO, Any
 from moet.errors import CertificateError
 from moet.files import written_whole
 
-MAGIC = b"moet-certificate 1\n"
+MAGIC = b"moet-certificate 2\n"
 IN_MEMORY = 32 * 2**20
 """Bytes of records that are kept in memory; longer proofs wait in a temporary file."""
 

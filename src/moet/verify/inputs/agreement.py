@@ -14,9 +14,9 @@ from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.records import add_cut
 from moet.verify.exact import ExactMixture, exactly, rounded
 from moet.verify.inputs import agreement_kernel as kernel
+from moet.verify.inputs.records import add_cut
 from moet.verify.limits import Deadline
 from moet.verify.rational import Row
 from moet.verify.regions import Polytope, single_groups

@@ -16,7 +16,7 @@ caller, who decides it in exact arithmetic. The order of the walk and what is sk
 branches whose groups agree) is fixed, so that a checker can walk the same way:
 
 - a record ``SPLIT``, or
-- a record ``CUT`` with multipliers (see :mod:`~moet.verify.checker.records`). Reference k is the row "at least as good
+- a record ``CUT`` with multipliers (see :mod:`~moet.verify.inputs.records`). Reference k is the row "at least as good
   as expert k" of model a, reference n_experts_a + k that of model b.
 """
 
@@ -28,7 +28,7 @@ import numpy as np
 from numba import njit
 
 from moet.jit import OPTIONS
-from moet.verify.checker.records import CUT, SPLIT
+from moet.verify.inputs.records import CUT, SPLIT
 from moet.verify.simplex import BELOW, OPTIMAL, maximise
 
 DONE = 0

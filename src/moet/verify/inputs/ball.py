@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from moet.verify import simplex
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.records import add_cut, add_split
 from moet.verify.exact import exactly, rounded
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.distance import Norm, Ray, distances
+from moet.verify.inputs.records import add_cut, add_split
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.regions import Cell, Polytope, cells, children

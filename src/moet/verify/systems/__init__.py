@@ -17,11 +17,10 @@ from moet.errors import InputError
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Number, exact
 from moet.verify.systems.file import load, save
-from moet.verify.systems.system import AffineSystem, Enclosure, NonlinearSystem, System
+from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
 
 __all__ = [
     "AffineSystem",
-    "Enclosure",
     "HalfSpace",
     "NonlinearSystem",
     "System",

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,17 +39,6 @@ from moet.verify.systems.equations import Algebra, Expression
 Floats = NDArray[np.float64]
 
 _FLOAT32_UNIT = Fraction(1, 2**24)
-
-
-class Enclosure(NamedTuple):
-    """One step on a box of states: action a leads from x to matrix·x + offsets[a], give or take ``radius``.
-
-    The floats are exact numbers here; ``radius`` covers nonlinearity, rounding and the disturbance.
-    """
-
-    matrix: Floats
-    offsets: Floats
-    radius: Floats
 
 
 class System(ABC):
@@ -111,15 +100,6 @@ class System(ABC):
     def n_states(self) -> int:
         """Number of variables of a state."""
         return len(self.states)
-
-    def enclose(self, low: ArrayLike, high: ArrayLike) -> Enclosure:
-        """Affine enclosure of one step from every state in a box, with every disturbance."""
-        bottom, top = np.array(low, np.float64), np.array(high, np.float64)
-        matrix = self.fitted_matrix(bottom, top)
-        (lowest,), (highest,) = self.residuals(matrix, bottom[None], top[None])
-        offsets = (lowest + highest) / 2
-        radius = np.nextafter(np.maximum(highest - offsets, offsets - lowest).max(axis=0), np.inf)
-        return Enclosure(matrix, offsets, radius)
 
     @abstractmethod
     def fitted_matrix(self, low: Floats, high: Floats) -> Floats:

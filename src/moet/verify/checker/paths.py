@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
-from moet.verify.checker.check_rows import ClosedLoop, Tests
+from moet.verify.checker.path_rows import ClosedLoop, Tests
 from moet.verify.checker.plain import PlainModel, system_digest
 
 OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = range(7)

@@ -2,7 +2,7 @@
 
 Each of them claims that two grouped models (classes gathered into groups; one of them may be constant) answer every
 input of a body with the same group: what the body, the groups and the conditions of the experts are is made from the
-claim here, and :mod:`~moet.verify.checker.check_agreement` goes through the proof.
+claim here, and :mod:`~moet.verify.checker.agreement` goes through the proof.
 
 All arithmetic is on integers: coordinates are multiplied by one number, and weights by another, that make them whole.
 """
@@ -16,8 +16,8 @@ from itertools import product
 from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker.agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.certificate import Certificate, Records
-from moet.verify.checker.check_agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.plain import PlainModel, PlainTree
 
 _MOST_OPEN = 16

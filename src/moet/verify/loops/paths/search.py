@@ -1,8 +1,8 @@
 """Closed loops of a policy and an affine system, decided by searching all that can happen in a number of steps.
 
-:mod:`~moet.verify.loops.reach_tables` turns the loop into tables, :mod:`~moet.verify.loops.reach_kernel` searches,
-:mod:`~moet.verify.loops.reach_doubt` decides what the search was unsure about, :mod:`~moet.verify.loops.replay`
-confirms counterexamples, and here these are put together.
+:mod:`~moet.verify.loops.paths.tables` turns the loop into tables, :mod:`~moet.verify.loops.paths.kernel` searches,
+:mod:`~moet.verify.loops.paths.exact_fallback` decides what the search was unsure about,
+:mod:`~moet.verify.loops.replay` confirms counterexamples, and here these are put together.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline, Progress
-from moet.verify.loops.reach_doubt import Doubt, Proofs, Violation
-from moet.verify.loops.reach_kernel import run
-from moet.verify.loops.reach_state import (
+from moet.verify.loops.paths.exact_fallback import Doubt, Proofs, Violation
+from moet.verify.loops.paths.kernel import run
+from moet.verify.loops.paths.state import (
     ASKING,
     COARSE,
     CODES,
@@ -44,7 +44,7 @@ from moet.verify.loops.reach_state import (
     Search,
     X,
 )
-from moet.verify.loops.reach_tables import Floats, Loop, Policy, tabulate
+from moet.verify.loops.paths.tables import Floats, Loop, Policy, tabulate
 from moet.verify.loops.replay import Replay
 from moet.verify.result import Proved, Refuted, Trace, Unknown, Verdict
 from moet.verify.rounding import gate_errors
@@ -70,7 +70,7 @@ _INFLATION = 1 + 1e-9
 """Makes up for the rounding of a bound."""
 
 
-class ReachSearch:
+class PathSearch:
     """One question about a closed loop.
 
     Parameters

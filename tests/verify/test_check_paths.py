@@ -222,7 +222,7 @@ def test_the_checker_loads_the_standard_library_only(proof, tmp_path):
     script = (
         "import sys; from moet.verify.check import check; print(check(*sys.argv[1:]), "
         "sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'numba', 'scipy', 'sklearn'}), "
-        "'moet.verify.loops.reach' in sys.modules)"
+        "'moet.verify.loops.paths.search' in sys.modules)"
     )
     files = [str(tmp_path / name) for name in ("p.cert", "m.moet.json", "s.json")]
     run = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True, check=True)

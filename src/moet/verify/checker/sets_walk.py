@@ -2,19 +2,21 @@
 
 For every polytope that a block starts from, the records are those of a walk over all paths the loop can take:
 
-- first, bounds over the whole polytope: of everything watched, for every step, and of every row of the shape at the
+- first, bounds over the whole polytope: of everything watched, for every step, and of every row of the template at the
   end; each is a code n and n multipliers;
 - at a *node* after the first step, for everything watched: code 0 (the bound over the whole polytope will do), n < 64
   (n multipliers prove the limit), or 64 + n (n multipliers are a contradiction: nobody gets here, and the node ends);
 - then, if there is a goal: 192, and n multipliers for each of its conditions, if all states are in it, and the node
   ends; 64 + n as before; or 128;
-- at the last step, for every cell of the set: 64 + n, or 128 and then for every row of the shape as above;
-- else, if the model has several pieces, for the upper and the lower side of its variable: n multipliers, and the last
-  or first piece that they leave; or 64 + n. Then for every leaf: 64 + n, or 128: it may be taken. Then the nodes that
-  follow: one if all leaves that may be taken agree on the action, otherwise one for each of them, cut by its guards.
+- at the last step, for every cell of the set: 64 + n, or 128 and then for every row of the template as above;
+- else, if the enclosure has several pieces, for the upper and the lower side of its variable: n multipliers, and the
+  last or first piece that they leave; or 64 + n. Then for every leaf: 64 + n, or 128: it may be taken. Then the nodes
+  that follow: one if all leaves that may be taken agree on the action, otherwise one for each of them, cut by its
+  guards.
 
-Multipliers name rows: those of the polytope (slice, template), then the guards of the path in order, then those of the
-leaf or of the cell in question. All numbers are integers over 2^BITS; rounding is always to the unfavourable side.
+Multipliers name rows: those of the polytope (slice, other directions), then the guards of the path in order, then
+those of the leaf or of the cell in question. All numbers are integers over 2^BITS; rounding is always to the
+unfavourable side.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
-from moet.verify.checker.check_claim import Conditions, Shape, StepModel
-from moet.verify.checker.check_enclosure import BITS, rounded
 from moet.verify.checker.documents import vector
+from moet.verify.checker.enclosures import BITS, rounded
+from moet.verify.checker.sets_claim import Conditions, Enclosure, Template
 
 MULTIPLIER_BITS = 64
 EMPTY, POSSIBLE, ARRIVED = 64, 128, 192
@@ -48,33 +50,33 @@ class Walk:
     """One block: the walk over all paths from each polytope."""
 
     def __init__(
-        self, model: StepModel, block: dict[str, Any], conditions: Conditions, shape: Shape, records: Records
+        self, enclosure: Enclosure, block: dict[str, Any], conditions: Conditions, template: Template, records: Records
     ) -> None:
-        self.model, self.shape, self.records = model, shape, records
+        self.enclosure, self.template, self.records = enclosure, template, records
         self.d = conditions.d
         self.n_steps = block["steps"]
-        self.powers = model.powers(self.n_steps)
-        self.matrix = [[value.as_integer_ratio() for value in row] for row in model.matrix]
-        watch = vector(block["watch"], len(model.watched))
-        for (low, high), most, least in zip(model.box, watch[0::2], watch[1::2], strict=False):
+        self.powers = enclosure.powers(self.n_steps)
+        self.matrix = [[value.as_integer_ratio() for value in row] for row in enclosure.matrix]
+        watch = vector(block["watch"], len(enclosure.watched))
+        for (low, high), most, least in zip(enclosure.box, watch[0::2], watch[1::2], strict=False):
             if self.n_steps and (most > high or -least < low):
-                raise CertificateError("a run may leave the box of its model")
+                raise CertificateError("a run may leave the box of its enclosure")
         for (_, bound), limit in zip(conditions.slanted, watch[2 * self.d :], strict=True):
             if self.n_steps and limit > bound:
                 raise CertificateError("a run may leave the safe set")
         self.watch = [rounded(limit)[0] for limit in watch]
-        self.target = [None if cell is None else vector(cell, len(shape.rows)) for cell in block["set"]]
-        if len(self.target) != len(shape.cells):
+        self.target = [None if cell is None else vector(cell, len(template.rows)) for cell in block["set"]]
+        if len(self.target) != len(template.cells):
             raise CertificateError("a set does not have one polytope per cell")
         self.target_limits = [None if cell is None else [rounded(v)[0] for v in cell] for cell in self.target]
 
     def start(self, limits: list[Fraction]) -> None:
-        """Check all paths from one polytope, given by limits of the axes and of the other rows of the shape."""
+        """Check all paths from one polytope, given by limits of the axes and of the other rows of the template."""
         d = self.d
         box = [(-limits[2 * k + 1], limits[2 * k]) for k in range(d)]
-        for (low, high), (least, most) in zip(box, self.model.box, strict=True):
+        for (low, high), (least, most) in zip(box, self.enclosure.box, strict=True):
             if low < least or high > most:
-                raise CertificateError("a set leaves the box of its model")
+                raise CertificateError("a set leaves the box of its enclosure")
         self.low = [rounded(low)[0] for low, _ in box]
         self.high = [rounded(high)[1] for _, high in box]
         # an error below one in every coefficient changes a row by less than this
@@ -82,27 +84,30 @@ class Walk:
         rows = zip(self.powers[0][2 * d :], limits[2 * d :], strict=False)
         self.rows = [(row, rounded(limit)[1] + self.blur) for row, limit in rows]
         self.watch_roots = [
-            [self._proved(self.powers[t][q], self._multipliers(self.records.code(), [])) for q in self.model.watched]
+            [
+                self._proved(self.powers[t][q], self._multipliers(self.records.code(), []))
+                for q in self.enclosure.watched
+            ]
             for t in range(1, self.n_steps + 1)
         ]
         last = self.powers[self.n_steps]
         self.target_roots = [
-            self._proved(last[q], self._multipliers(self.records.code(), [])) for q in range(len(self.shape.rows))
+            self._proved(last[q], self._multipliers(self.records.code(), [])) for q in range(len(self.template.rows))
         ]
         self._visit(_Path(0, [0] * d, [], []))
 
     def _visit(self, path: _Path) -> None:
-        if path.t > 0 and (not self._watch(path) or (self.model.goal and self._arrived(path))):
+        if path.t > 0 and (not self._watch(path) or (self.enclosure.goal and self._arrived(path))):
             return
         if path.t == self.n_steps:
-            for cell in range(len(self.shape.cells)):
+            for cell in range(len(self.template.cells)):
                 self._arrive(path, cell)
             return
         pieces = self._pieces(path)
         if pieces is None:
             return
         taken = []
-        for leaf in self.model.leaves:
+        for leaf in self.enclosure.leaves:
             guards = [self._guard(path, q, limit) for q, limit in leaf.guards]
             code = self.records.code()
             if code == POSSIBLE:
@@ -116,7 +121,7 @@ class Walk:
 
     def _watch(self, path: _Path) -> bool:
         """Whether anybody takes the path; everything watched is within its limits then."""
-        for i, q in enumerate(self.model.watched):
+        for i, q in enumerate(self.enclosure.watched):
             code = self.records.code()
             if code >= EMPTY:
                 self._contradiction(code, path.guards)
@@ -132,7 +137,7 @@ class Walk:
         if code != ARRIVED:
             self._contradiction(code, path.guards)
             return True
-        for q, limit in self.model.goal:
+        for q, limit in self.enclosure.goal:
             multipliers = self._multipliers(self.records.code(), path.guards)
             if self._proved(self.powers[path.t][q], multipliers) + self._most(path, q) > rounded(limit)[0]:
                 raise CertificateError(f"the goal is not shown to be reached (step {path.t})")
@@ -140,8 +145,8 @@ class Walk:
 
     def _arrive(self, path: _Path, cell: int) -> None:
         """See that states that end in a cell are in its polytope."""
-        low, high = self.shape.cells[cell]
-        up = self.shape.up
+        low, high = self.template.cells[cell]
+        up = self.template.up
         everywhere: Row = ([0] * self.d, 0)
         guards = [
             *path.guards,
@@ -168,7 +173,7 @@ class Walk:
 
     def _pieces(self, path: _Path) -> tuple[int, int] | None:
         """First and last piece that states may be in; None if nobody takes the path."""
-        edges = self.model.edges
+        edges = self.enclosure.edges
         first, last = 0, len(edges) - 2
         if last == 0:
             return 0, 0
@@ -177,7 +182,7 @@ class Walk:
             if code >= EMPTY:
                 self._contradiction(code, path.guards)
                 return None
-            q = 2 * self.model.variable + side
+            q = 2 * self.enclosure.variable + side
             bound = self._proved(self.powers[path.t][q], self._multipliers(code, path.guards)) + self._most(path, q)
             (piece,) = self.records.refs(1)
             if not 0 <= piece <= len(edges) - 2:
@@ -196,7 +201,7 @@ class Walk:
 
     def _step(self, path: _Path, action: int, pieces: tuple[int, int], guards: list[Row]) -> _Path:
         offset, radii = [], []
-        residuals = [self.model.residual(piece, action) for piece in range(pieces[0], pieces[1] + 1)]
+        residuals = [self.enclosure.residual(piece, action) for piece in range(pieces[0], pieces[1] + 1)]
         for k, row in enumerate(self.matrix):
             low, high = min(part[k][0] for part in residuals), max(part[k][1] for part in residuals)
             middle = (low + high) >> 1

@@ -258,7 +258,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 
-class StepChecker:
+class EnclosureChecker:
     """Checks claims about one step of a system."""
 
     def __init__(self, system: dict[str, Any]) -> None:

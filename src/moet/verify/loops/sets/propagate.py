@@ -12,26 +12,26 @@ from moet.errors import InputError
 from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
-from moet.verify.loops.frame import Frame, Image, Step, Stopped
-from moet.verify.loops.runs import Runs, find_violation
+from moet.verify.loops.sets.enclosures import Enclosure, Enclosures
+from moet.verify.loops.sets.post import Image, Post, Stopped
+from moet.verify.loops.simulate import Runs, find_violation
 from moet.verify.result import Refuted, Trace, Unknown, Verdict
-from moet.verify.systems.dynamics import Dynamics
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
 
 class Block(NamedTuple):
-    """A set, the number of steps taken from it, with which model of a step, and where they lead."""
+    """A set, the number of steps taken from it, with which enclosure of a step, and where they lead."""
 
     family: Floats
     n_steps: int
-    step: Step
+    enclosure: Enclosure
     image: Image
 
     def described(self) -> dict[str, Any]:
-        """What a certificate says of it, besides the model of a step."""
-        widest = np.stack([self.step.top, -self.step.bottom], axis=1).ravel()
+        """What a certificate says of it, besides the enclosure."""
+        widest = np.stack([self.enclosure.top, -self.enclosure.bottom], axis=1).ravel()
         watch = self.image.watch.copy()
         watch[: len(widest)] = np.where(np.isfinite(watch[: len(widest)]), watch[: len(widest)], widest)
         return {
@@ -42,49 +42,49 @@ class Block(NamedTuple):
 
 
 @dataclass
-class Chain:
-    """A closed loop, sets of one shape, and models of its step."""
+class Propagation:
+    """A closed loop, sets of one template, and enclosures of its step."""
 
-    frame: Frame
-    dynamics: Dynamics
+    post: Post
+    enclosures: Enclosures
 
     def advance(self, family: Floats, n_steps: int) -> Block:
-        """Find where a family leads, with a model of the step that holds wherever the runs get on the way."""
-        low, high = self.frame.box(family)
-        step = self.dynamics.around(low, high)
-        while step is not None:
-            image = self.frame.grow(family, step, n_steps)
-            if np.any(image.watch[2 * len(low) :] > self.frame.watch_bounds):
+        """Find where a family leads, with an enclosure of a step that holds wherever the runs get on the way."""
+        low, high = self.post.box(family)
+        enclosure = self.enclosures.around(low, high)
+        while enclosure is not None:
+            image = self.post.grow(family, enclosure, n_steps)
+            if np.any(image.watch[2 * len(low) :] > self.post.watch_bounds):
                 break
-            low, high = self.frame.box(family, image.watch)
-            if np.all(step.bottom <= low) and np.all(high <= step.top):
-                return Block(family, n_steps, step, image)
-            step = self.dynamics.around(low, high)
+            low, high = self.post.box(family, image.watch)
+            if np.all(enclosure.bottom <= low) and np.all(high <= enclosure.top):
+                return Block(family, n_steps, enclosure, image)
+            enclosure = self.enclosures.around(low, high)
         raise Stopped("the sets that were found are too large: they leave the safe set or the domain")
 
     def certificate(self, blocks: list[Block], steps: int | None) -> Certificate:
         """Proof that each block leads to the family of the next; the last one to its own if ``steps`` is None."""
-        models: list[Step] = []
+        enclosures: list[Enclosure] = []
         described = []
         for block in blocks:
-            known = [i for i, model in enumerate(models) if model is block.step]
+            known = [i for i, enclosure in enumerate(enclosures) if enclosure is block.enclosure]
             if not known:
-                models.append(block.step)
-            described.append({"model": known[0] if known else len(models) - 1, **block.described()})
-        shape, system = self.frame.shape, self.frame.system
+                enclosures.append(block.enclosure)
+            described.append({"enclosure": known[0] if known else len(enclosures) - 1, **block.described()})
+        template, system = self.post.template, self.post.system
         claim = {
             "steps": steps,
-            "model": digest(self.frame.mixture),
+            "model": digest(self.post.mixture),
             "system": system.digest,
-            "slice": shape.slice.tolist(),
-            "edges": shape.edges.tolist(),
-            "template": shape.template.tolist(),
-            "models": [plain_step(model) for model in models],
+            "slice": template.slice.tolist(),
+            "edges": template.edges.tolist(),
+            "directions": template.directions.tolist(),
+            "enclosures": [plain_enclosure(enclosure) for enclosure in enclosures],
             "blocks": described,
         }
         certificate = Certificate("invariant" if steps is None else "blocks", claim)
         for block in blocks:
-            if not self.frame.prove(block.family, block.step, block.n_steps, block.image, certificate):
+            if not self.post.prove(block.family, block.enclosure, block.n_steps, block.image, certificate):
                 raise Stopped("a claim that holds in floats could not be proved with a margin")
         return certificate
 
@@ -113,6 +113,6 @@ def refutation(mixture: Mixture, system: System, runs: Runs) -> Verdict | None:
     return None if trace is None else Refuted(trace=trace)
 
 
-def plain_step(step: Step) -> dict[str, Any]:
-    """What a certificate says of a model of a step."""
-    return {name: value if name == "variable" else value.tolist() for name, value in step._asdict().items()}
+def plain_enclosure(enclosure: Enclosure) -> dict[str, Any]:
+    """What a certificate says of an enclosure."""
+    return {name: value if name == "variable" else value.tolist() for name, value in enclosure._asdict().items()}

@@ -1,6 +1,7 @@
 """What a proof that leads from set to set claims, read with suspicion; standard library only.
 
-The conditions of the system, the shape of the sets, and the affine models of one step with the leaves of the policy.
+The conditions of the system, the template of the sets, and the affine enclosures of one step with the leaves of the
+policy.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.check_enclosure import StepChecker, rounded
 from moet.verify.checker.documents import action_number, interval, sized, vector
+from moet.verify.checker.enclosures import EnclosureChecker, rounded
 from moet.verify.checker.plain import PlainModel, PlainTree
 
 Vector = list[Fraction]
@@ -71,14 +72,14 @@ def half_spaces(conditions: list[dict[str, Any]], d: int) -> list[tuple[Vector, 
     return [(vector(part["coefficients"], d), Fraction(part["bound"])) for part in conditions]
 
 
-class Shape:
+class Template:
     """Directions of the polytopes, and the intervals of the slice."""
 
     def __init__(self, claim: dict[str, Any], d: int) -> None:
         units = [[Fraction(sign * (i == k)) for i in range(d)] for k in range(d) for sign in (1, -1)]
         slice_ = vector(claim["slice"], d)
-        template = [vector(row, d) for row in claim["template"]]
-        self.rows = [*units, slice_, [-value for value in slice_], *template]
+        directions = [vector(row, d) for row in claim["directions"]]
+        self.rows = [*units, slice_, [-value for value in slice_], *directions]
         self.up = 2 * d
         edges = [Fraction(edge) for edge in claim["edges"]]
         if not _ascending(edges):
@@ -95,8 +96,8 @@ class Leaf(NamedTuple):
     guards: list[tuple[int, Fraction]]
 
 
-class StepModel:
-    """An affine model of one step on a box, and the leaves of the policy as they are on it.
+class Enclosure:
+    """An affine enclosure of one step on a box, and the leaves of the policy as they are on it.
 
     ``goal`` has the directions and limits of conditions at which runs end.
     """
@@ -106,31 +107,31 @@ class StepModel:
         part: dict[str, Any],
         model: PlainModel,
         conditions: Conditions,
-        shape: Shape,
+        template: Template,
         goal: Sequence[tuple[Vector, Fraction]] = (),
     ) -> None:
         d = conditions.d
         system = conditions.document
         self.box = list(zip(vector(part["bottom"], d), vector(part["top"], d), strict=True))
-        conditions.check_box(self.box, "states of a model")
+        conditions.check_box(self.box, "states of an enclosure")
         self.matrix = [vector(row, d) for row in sized(part["matrix"], d)]
         self.variable = index_of(part["variable"], self.box)
         self.edges = [Fraction(edge) for edge in part["edges"]]
         low, high = self.box[self.variable]
         whole = self.edges == [low, high]  # also where the box is flat
         if not whole and not (_ascending(self.edges) and self.edges[0] <= low and high <= self.edges[-1]):
-            raise CertificateError("the pieces of a model do not cover its box")
+            raise CertificateError("the pieces of an enclosure do not cover its box")
         n_actions = len(system["actions"])
         self._low, self._high = (
             [[vector(row, d) for row in sized(rows, n_actions)] for rows in sized(part[side], len(self.edges) - 1)]
             for side in ("low", "high")
         )
-        self._steps = StepChecker(system)
+        self._steps = EnclosureChecker(system)
         self._residuals: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
         error = vector(system["observation_error"], d)
-        self.directions = [*shape.rows, *(row for row, _ in conditions.slanted)]
-        self.watched = [*range(2 * d), *range(len(shape.rows), len(self.directions))]
+        self.directions = [*template.rows, *(row for row, _ in conditions.slanted)]
+        self.watched = [*range(2 * d), *range(len(template.rows), len(self.directions))]
         self.goal = [(len(self.directions) + i, bound) for i, (_, bound) in enumerate(goal)]
         self.directions += [row for row, _ in goal]
         self.leaves = leaves_of(model, system["actions"], self.box, error, self.directions)

@@ -6,11 +6,12 @@ from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import Proved, Refuted, Unknown, check, systems
 from moet.verify.limits import Deadline
-from moet.verify.loops.blocks import safe_in_blocks
-from moet.verify.loops.chain import proven_ranges
-from moet.verify.loops.frame import leaves_of
-from moet.verify.loops.runs import simulate
-from moet.verify.loops.shape import choose_shape
+from moet.verify.loops.sets.bounded import safe_for_steps
+from moet.verify.loops.sets.enclosures import linearised
+from moet.verify.loops.sets.post import leaves_of
+from moet.verify.loops.sets.propagate import proven_ranges
+from moet.verify.loops.sets.template import choose_template
+from moet.verify.loops.simulate import simulate
 
 from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
 
@@ -18,7 +19,7 @@ from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
 @pytest.mark.parametrize(("mixture", "system"), [(valve(), tank()), (heater(), thermostat())])
 @pytest.mark.parametrize("steps", [0, 1, 7, 40])
 def test_proofs_hold_for_simulated_runs_and_are_checked(mixture: Mixture, system: systems.System, steps: int) -> None:
-    verdict = safe_in_blocks(mixture, system, steps, Deadline(None))
+    verdict = safe_for_steps(mixture, system, steps, Deadline(None))
     assert isinstance(verdict, Proved)
     assert check(verdict.certificate, mixture, system)
     if steps == 0:
@@ -33,7 +34,7 @@ def test_proofs_hold_for_simulated_runs_and_are_checked(mixture: Mixture, system
 
 def test_cartpole_for_some_steps() -> None:
     mixture, system = balancer(), systems.cartpole(angle="0.1")
-    verdict = safe_in_blocks(mixture, system, 20, Deadline(None))
+    verdict = safe_for_steps(mixture, system, 20, Deadline(None))
     assert isinstance(verdict, Proved)
     assert check(verdict.certificate, mixture, system)
     low, high = proven_ranges(verdict.certificate, system)["angle"]
@@ -43,7 +44,7 @@ def test_cartpole_for_some_steps() -> None:
 def test_the_pendulum_is_kept_upright() -> None:
     # the box of the cosine must grow without those of sine and speed
     mixture, system = upright_policy(), systems.pendulum()
-    verdict = safe_in_blocks(mixture, system, 30, Deadline(None))
+    verdict = safe_for_steps(mixture, system, 30, Deadline(None))
     assert isinstance(verdict, Proved)
     assert check(verdict.certificate, mixture, system)
     assert max(map(abs, proven_ranges(verdict.certificate, system)["sin_angle"])) <= 0.11
@@ -59,7 +60,7 @@ def test_the_pendulum_is_kept_upright() -> None:
     ],
 )
 def test_unsafe_loops_are_refuted_by_a_run(mixture: Mixture, system: systems.System, steps: int) -> None:
-    verdict = safe_in_blocks(mixture, system, steps, Deadline(None))
+    verdict = safe_for_steps(mixture, system, steps, Deadline(None))
     assert isinstance(verdict, Refuted)
     assert verdict.trace is not None
     states, labels = verdict.trace.states, verdict.trace.actions
@@ -73,26 +74,26 @@ def test_unsafe_loops_are_refuted_by_a_run(mixture: Mixture, system: systems.Sys
 
 
 def test_unsafe_first_states_are_refuted() -> None:
-    verdict = safe_in_blocks(valve(), tank(initial={"level": (0.4, 1.1)}), 10, Deadline(None))
+    verdict = safe_for_steps(valve(), tank(initial={"level": (0.4, 1.1)}), 10, Deadline(None))
     assert isinstance(verdict, Refuted)
     assert verdict.trace.states.tolist() == [[0.4]]
 
 
 def test_no_time_is_no_proof() -> None:
-    verdict = safe_in_blocks(valve(), tank(), 10, Deadline(0))
+    verdict = safe_for_steps(valve(), tank(), 10, Deadline(0))
     assert isinstance(verdict, Unknown)
     assert "time limit" in verdict.reason
 
 
 def test_leaving_the_domain_is_no_proof_and_no_counterexample() -> None:
     narrow = tank(domain={"level": (0.95, 1.2)}, initial={"level": (0.96, 1.1)})
-    verdict = safe_in_blocks(valve(), narrow, 100, Deadline(30))
+    verdict = safe_for_steps(valve(), narrow, 100, Deadline(30))
     assert isinstance(verdict, Unknown)
 
 
 def test_models_and_systems_must_fit() -> None:
     with pytest.raises(InputError, match="features"):
-        safe_in_blocks(balancer(), tank(), 1, Deadline(None))
+        safe_for_steps(balancer(), tank(), 1, Deadline(None))
 
 
 def test_leaves_go_from_left_to_right_and_merge_what_agrees() -> None:
@@ -116,8 +117,8 @@ def test_the_slice_is_where_the_policy_changes_its_mind() -> None:
     mixture, system = balancer(), systems.cartpole()
     runs = simulate(mixture, system, 50)
     states = runs.states.reshape(-1, 4)
-    matrix, offsets, _ = system.enclose(states.min(axis=0), states.max(axis=0))
-    shape = choose_shape(mixture, matrix, offsets, states, runs.actions.ravel(), 4)
+    matrix, offsets = linearised(system, states.min(axis=0), states.max(axis=0))
+    shape = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), 4)
     gain = mixture.gate_weights[1]
     assert abs(shape.slice @ gain) == pytest.approx(np.linalg.norm(gain))
     assert abs(shape.edges).min() < 1e-3

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from moet.verify.checker.certificate import Certificate
-from moet.verify.loops.reach_state import BOUND, DEAD, EXPERT, N_ROWS, START, TAKEN, TIME, VOID, Search
-from moet.verify.loops.reach_tables import Floats, Ints, Policy, Tables
+from moet.verify.loops.paths.state import BOUND, DEAD, EXPERT, N_ROWS, START, TAKEN, TIME, VOID, Search
+from moet.verify.loops.paths.tables import Floats, Ints, Policy, Tables
 from moet.verify.rational import Row, Side, decide
 from moet.verify.simplex import proven_bound
 from moet.verify.systems.conditions import HalfSpace

@@ -11,7 +11,7 @@ from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.progress import progress_bar
 from moet.verify.limits import Deadline, Progress
-from moet.verify.loops.reach import ReachSearch
+from moet.verify.loops.paths.search import PathSearch
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
@@ -64,14 +64,14 @@ def safe(
     if not system.safe:
         raise InputError(f"the system {system.name!r} has no safe set")
     if steps is None:
-        from moet.verify.loops.invariant import safe_for_ever
+        from moet.verify.loops.sets.invariant import safe_for_ever
 
         return _with_progress(partial(safe_for_ever, mixture, system, deadline), "growing a set", verbose)
     _check_steps(steps)
     if not isinstance(system, AffineSystem) or steps > MOST_SEARCHED_STEPS:
-        from moet.verify.loops.blocks import safe_in_blocks
+        from moet.verify.loops.sets.bounded import safe_for_steps
 
-        decide = partial(safe_in_blocks, mixture, system, steps, deadline)
+        decide = partial(safe_for_steps, mixture, system, steps, deadline)
         verdict = _with_progress(decide, "following sets", verbose)
         if not isinstance(system, AffineSystem) or not isinstance(verdict, Unknown):
             return verdict
@@ -113,9 +113,9 @@ def reaches(
         return _search(mixture, system, within, conditions, deadline, seed, verbose)
     if not isinstance(system, NonlinearSystem):
         raise InputError(f"reaches is for affine and nonlinear systems, and {system.name!r} is neither")
-    from moet.verify.loops.arrival import ArrivalSearch
+    from moet.verify.loops.sets.reach_goal import GoalSearch
 
-    search = ArrivalSearch(mixture, system, conditions, within, deadline, seed)
+    search = GoalSearch(mixture, system, conditions, within, deadline, seed)
     return _with_progress(search.decide, "following", verbose)
 
 
@@ -128,7 +128,7 @@ def _search(
     seed: int,
     verbose: bool,
 ) -> Verdict:
-    search = ReachSearch(mixture, system, steps, goal, deadline, seed)
+    search = PathSearch(mixture, system, steps, goal, deadline, seed)
     return _with_progress(search.decide, "searching", verbose)
 
 

@@ -1,4 +1,4 @@
-"""Records of a proof about single inputs, in the layout that :mod:`moet.verify.checker.check_static` reads."""
+"""Records of a proof about single inputs, in the layout that :mod:`moet.verify.checker.inputs` reads."""
 
 from __future__ import annotations
 

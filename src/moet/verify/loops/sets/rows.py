@@ -1,4 +1,4 @@
-"""Rows and linear programs over the polytopes of :mod:`moet.verify.loops.image`, and the records of what they prove."""
+"""Rows and linear programs over the polytopes of a search over sets, and the records of what they prove."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ experts: what remains of their tests is what they have in common, and of several
 follows fewer paths, and some that nobody takes.
 
 Everything that is ruled out is recorded with the multipliers that prove it, in the order of the search (see
-:mod:`moet.verify.checker.check_reach` for the grammar). What cannot be ruled out is explored, whatever the reason.
+:mod:`moet.verify.checker.paths` for the grammar). What cannot be ruled out is explored, whatever the reason.
 
 Points that are known to lie in a frame save most linear programs: where one of them goes, the others need not be asked.
 """
@@ -24,8 +24,8 @@ import numpy as np
 from numba import njit
 
 from moet.jit import BORROWING, INLINED
-from moet.verify.loops.reach_choices import NONE, agree, expert_possible, remember, walk_tree
-from moet.verify.loops.reach_rows import (
+from moet.verify.loops.paths.choices import NONE, agree, expert_possible, remember, walk_tree
+from moet.verify.loops.paths.rows import (
     add_gate,
     add_row,
     add_test,
@@ -35,7 +35,7 @@ from moet.verify.loops.reach_rows import (
     record,
     solve,
 )
-from moet.verify.loops.reach_state import (
+from moet.verify.loops.paths.state import (
     ASKING,
     BOUND,
     COARSE,
@@ -62,7 +62,7 @@ from moet.verify.loops.reach_state import (
     TIME,
     VOID,
 )
-from moet.verify.loops.reach_tables import ACROSS, WITHIN
+from moet.verify.loops.paths.tables import ACROSS, WITHIN
 from moet.verify.simplex import BELOW, EMPTY, OPTIMAL, TOLERANCE
 
 

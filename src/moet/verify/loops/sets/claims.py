@@ -1,7 +1,7 @@
 """What is claimed of one path of a closed loop: bounds over the first states from which it can be taken.
 
 Each is found by a linear program or, when proving, confirmed by one whose multipliers are written down, in the order in
-which :mod:`moet.verify.checker.check_walk` reads them.
+which :mod:`moet.verify.checker.sets_walk` reads them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
-from moet.verify.loops.image_rows import (
+from moet.verify.loops.sets.rows import (
     Book,
     Scratch,
     Source,
@@ -42,7 +42,7 @@ ARRIVED = 192
 
 
 class Loop(NamedTuple):
-    """Dynamics and policy.
+    """Enclosures and policy.
 
     Everything linear is a row of ``directions``; ``powers[t]`` holds those rows times matrixᵗ. A step with action a
     from a state in piece p (an interval of the variable ``piece_sides``, between two of ``edges``) leads to matrix·x

@@ -8,7 +8,7 @@ possible, bound what is watched at every step, and bound the template rows of th
 A target is a family of polytopes, one per interval of a linear function (the slice): a final state must lie in the
 polytope of the interval it falls into. The same code runs in two modes. Growing raises the limits of the target and of
 what is watched until they hold. Proving leaves them as they are and writes down why they hold: multipliers, in the
-order in which :mod:`moet.verify.checker.check_invariant` walks through the same tree.
+order in which :mod:`moet.verify.checker.sets` walks through the same tree.
 
 Polytopes are stored in coordinates in which the box of the source is [−1, 1]ᵈ.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from moet.jit import OPTIONS
-from moet.verify.loops.image_claims import (
+from moet.verify.loops.sets.claims import (
     DONE,
     FAILED,
     FULL,
@@ -36,7 +36,7 @@ from moet.verify.loops.image_claims import (
     root,
     watch,
 )
-from moet.verify.loops.image_rows import Book, Scratch, Source, put_row, take_row
+from moet.verify.loops.sets.rows import Book, Scratch, Source, put_row, take_row
 from moet.verify.simplex import EMPTY
 
 

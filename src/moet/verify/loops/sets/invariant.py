@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline, Progress
-from moet.verify.loops.chain import Block, Chain
-from moet.verify.loops.frame import Image, Stopped
-from moet.verify.loops.ladder import Setting, try_settings
-from moet.verify.loops.runs import Runs
-from moet.verify.loops.shape import Shape
+from moet.verify.loops.sets.post import Image, Stopped
+from moet.verify.loops.sets.propagate import Block, Propagation
+from moet.verify.loops.sets.refinement import Fineness, refine
+from moet.verify.loops.sets.template import Template
+from moet.verify.loops.simulate import Runs
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-LADDER = (Setting(8, 2, 4), Setting(8, 4, 8), Setting(10, 8, 16), Setting(10, 16, 32), Setting(12, 32, 32))
+REFINEMENTS = (Fineness(8, 2, 4), Fineness(8, 4, 8), Fineness(10, 8, 16), Fineness(10, 16, 32), Fineness(12, 32, 32))
 """Settings to try, from coarse to fine."""
 
 _SIMULATED_STEPS = 600
@@ -39,21 +39,21 @@ _MAX_ROUNDS = 200
 
 def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None) -> Verdict:
     """Decide whether ``system`` never leaves its safe set when ``mixture`` acts."""
-    verdict = try_settings(mixture, system, None, _SIMULATED_STEPS, LADDER, _invariant, deadline, progress)
+    verdict = refine(mixture, system, None, _SIMULATED_STEPS, REFINEMENTS, _invariant, deadline, progress)
     if isinstance(verdict, Unknown):
         return replace(verdict, reason=f"no invariant was found: {verdict.reason}")
     return verdict
 
 
-def _invariant(chain: Chain, runs: Runs, setting: Setting, advance: Progress) -> list[Block]:
+def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, advance: Progress) -> list[Block]:
     """The first states lie in a family, and the family leads into itself."""
-    frame = chain.frame
-    first = chain.advance(frame.initial, 0)
-    family = np.maximum(_hull(frame.shape, runs), first.image.family)
-    family = frame.inflated(family, _START)
+    post = propagation.post
+    first = propagation.advance(post.initial, 0)
+    family = np.maximum(_hull(post.template, runs), first.image.family)
+    family = post.inflated(family, _START)
     for done in range(1, _MAX_ROUNDS + 1):
         advance(done / _MAX_ROUNDS, f"round {done}")
-        block = chain.advance(family, setting.n_steps)
+        block = propagation.advance(family, setting.n_steps)
         reached = block.image.family
         if np.all(reached <= family):
             return [
@@ -61,17 +61,17 @@ def _invariant(chain: Chain, runs: Runs, setting: Setting, advance: Progress) ->
                 block._replace(image=Image(family, block.image.watch)),
             ]
         missing = np.where(np.isfinite(family), np.maximum(reached - family, 0), 0)
-        grown = frame.inflated(np.maximum(reached, family) + _OVERSHOOT * missing, _EXTRA)
+        grown = post.inflated(np.maximum(reached, family) + _OVERSHOOT * missing, _EXTRA)
         family = np.where(reached > family, grown, family)
     raise Stopped(f"the set was still growing after {_MAX_ROUNDS} rounds")
 
 
-def _hull(shape: Shape, runs: Runs) -> Floats:
+def _hull(template: Template, runs: Runs) -> Floats:
     """Family around all states of simulated runs."""
     states = runs.states.reshape(-1, runs.states.shape[-1])
-    values, slices = states @ shape.rows.T, states @ shape.slice
-    family = np.full((shape.n_cells, len(shape.rows)), -np.inf)
-    for cell, (low, high) in enumerate(zip(*shape.sides, strict=True)):
+    values, slices = states @ template.rows.T, states @ template.slice
+    family = np.full((template.n_cells, len(template.rows)), -np.inf)
+    for cell, (low, high) in enumerate(zip(*template.sides, strict=True)):
         inside = (low <= slices) & (slices <= high)
         if inside.any():
             family[cell] = values[inside].max(axis=0)

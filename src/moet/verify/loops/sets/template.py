@@ -1,4 +1,4 @@
-"""The shape of the sets that a proof over many steps works with: where to cut them, and which sides they have.
+"""The template of the sets that a proof over many steps works with: where to cut them, and which sides they have.
 
 A set is a family of polytopes, one per interval of a linear function, the *slice*: best the function at whose zero the
 policy changes its mind, for states on either side of that behave differently. The polytopes have fixed directions, the
@@ -25,12 +25,12 @@ _FAN = 16
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Slice, its inner edges, and the template rows (axes and slice excluded)."""
+class Template:
+    """Slice, its inner edges, and the other directions (axes and slice excluded)."""
 
     slice: Floats
     edges: Floats
-    template: Floats
+    directions: Floats
 
     @property
     def n_cells(self) -> int:
@@ -44,10 +44,10 @@ class Shape:
 
     @cached_property
     def rows(self) -> Floats:
-        """All directions: the axes (each up, then down), the slice (up, then down), the template."""
+        """All directions: the axes (each up, then down), the slice (up, then down), the others."""
         unit = np.eye(len(self.slice))
         axes = np.stack([unit, -unit], axis=1).reshape(-1, len(unit))
-        return np.concatenate([axes, [self.slice, -self.slice], self.template])
+        return np.concatenate([axes, [self.slice, -self.slice], self.directions])
 
     @property
     def slice_sides(self) -> Ints:
@@ -55,16 +55,16 @@ class Shape:
         return 2 * len(self.slice) + np.arange(2)
 
 
-def choose_shape(
+def choose_template(
     mixture: Mixture, matrix: Floats, offsets: Floats, states: Floats, actions: Ints, n_cells: int
-) -> Shape:
-    """Shape for a policy and a linear model of one step, from states of simulated runs and the actions taken there."""
+) -> Template:
+    """Template for a policy and a linearised step, from states of simulated runs and the actions taken there."""
     direction, threshold = switching_direction(mixture, states, actions)
     values = states @ direction
     lower = np.linspace(values.min(), threshold, n_cells // 2 + 1)[1:]
     upper = np.linspace(threshold, values.max(), n_cells - n_cells // 2 + 1)[1:-1]
     edges = np.unique(np.concatenate([lower, upper]))
-    return Shape(direction, edges, _template(matrix, offsets, direction))
+    return Template(direction, edges, _contracting(matrix, offsets, direction))
 
 
 def switching_direction(mixture: Mixture, states: Floats, actions: Ints) -> tuple[Floats, float]:
@@ -96,7 +96,7 @@ def _separation(values: Floats, later: NDArray[np.bool_]) -> tuple[float, float]
     return score[best] / len(values), float(values[order[best]] + values[order[following]]) / 2
 
 
-def _template(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
+def _contracting(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
     """Directions in which the loop contracts, and their negatives."""
     d = len(matrix)
     rows = [direction - direction @ (matrix - np.eye(d))]

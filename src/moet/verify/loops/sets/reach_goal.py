@@ -1,9 +1,9 @@
 """Goals of nonlinear systems: small parts of the first states, each followed until all of it has been in the goal.
 
 The first states are cut in two until each part can be followed. That goes block by block, as in
-:mod:`~moet.verify.loops.blocks`, but every block has an affine model of its own, on a box around where this part is
-then: the smaller the part, the better these models are. Where runs of a part drift apart (the policy changed its mind
-between them), the set is cut at the gaps between them, and what is on either side is followed for itself.
+:mod:`~moet.verify.loops.sets.bounded`, but every block has an enclosure of its own, on a box around where this part is
+then: the smaller the part, the better these enclosures are. Where runs of a part drift apart (the policy changed its
+mind between them), the set is cut at the gaps between them, and what is on either side is followed for itself.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline, Progress
-from moet.verify.loops.chain import Block, Chain, plain_step
-from moet.verify.loops.frame import Effort, Frame, Stopped, box_family
-from moet.verify.loops.runs import find_miss, runs_outside, simulate
-from moet.verify.loops.shape import Shape, switching_direction
+from moet.verify.loops.sets.enclosures import Enclosures, best_variable
+from moet.verify.loops.sets.post import Effort, Post, Stopped, box_family
+from moet.verify.loops.sets.propagate import Block, Propagation, plain_enclosure
+from moet.verify.loops.sets.template import Template, switching_direction
+from moet.verify.loops.simulate import find_miss, runs_outside, simulate
 from moet.verify.result import Proved, Refuted, Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Side
-from moet.verify.systems.dynamics import Dynamics, best_variable
 from moet.verify.systems.system import NonlinearSystem
 
 Floats = NDArray[np.float64]
@@ -73,15 +73,15 @@ class _Leg(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A box of first states, the shape of its sets, the legs of its ways to the goal, and their records."""
+    """A box of first states, the template of its sets, the legs of its ways to the goal, and their records."""
 
     box: Box
-    shape: Shape
+    template: Template
     legs: list[_Leg]
     records: _Records
 
 
-class ArrivalSearch:
+class GoalSearch:
     """The question whether every run of a nonlinear system enters a goal."""
 
     def __init__(
@@ -128,7 +128,7 @@ class ArrivalSearch:
 
     def _follow(self, box: Box) -> _Part:
         """Follow one part until all of it has been in the goal."""
-        part = _Part(box, self._shape(box), [], _Records())
+        part = _Part(box, self._template(box), [], _Records())
         if all(_most(box, half) <= half.bound for half in self.goal):
             return part
         waiting: list[tuple[tuple[int, int] | None, Floats, int]] = [(None, box_family(box), 0)]
@@ -136,57 +136,59 @@ class ArrivalSearch:
             start, family, done = waiting.pop()
             if done == self.within or len(part.legs) > _MOST_LEGS:
                 raise Stopped(f"some runs may not have reached the goal after {done} steps")
-            chain, block = self._advance(part.shape, family, self.within - done)
-            if not chain.frame.prove(family, block.step, block.n_steps, block.image, part.records):
+            propagation, block = self._advance(part.template, family, self.within - done)
+            if not propagation.post.prove(family, block.enclosure, block.n_steps, block.image, part.records):
                 raise Stopped("a claim that holds in floats could not be proved with a margin")
-            part.legs.append(_Leg(start, block, chain.frame.shape.edges))
+            part.legs.append(_Leg(start, block, propagation.post.template.edges))
             for cell, limits in enumerate(block.image.family):
                 if np.all(np.isfinite(limits)):
                     waiting.append(((len(part.legs) - 1, cell), limits[None], done + block.n_steps))
         return part
 
-    def _advance(self, shape: Shape, family: Floats, n_left: int) -> tuple[Chain, Block]:
+    def _advance(self, template: Template, family: Floats, n_left: int) -> tuple[Propagation, Block]:
         """Take some steps from a polytope, and cut the set they lead to where nobody is."""
         for length in _LENGTHS:
             n_steps = min(length, n_left)
-            chain = self._chain(shape, self._dynamics(family, n_steps))
+            propagation = self._propagation(template, self._enclosures(family, n_steps))
             try:
-                block = chain.advance(family, n_steps)
+                block = propagation.advance(family, n_steps)
             except Stopped:
                 if length == _LENGTHS[-1] or self.deadline.passed:
                     raise
                 continue
-            edges = self._gaps(chain, block)
+            edges = self._gaps(propagation, block)
             if len(edges):
-                chain = self._chain(replace(shape, edges=edges), chain.dynamics)
-                block = chain.advance(family, n_steps)
-            return chain, block
+                propagation = self._propagation(replace(template, edges=edges), propagation.enclosures)
+                block = propagation.advance(family, n_steps)
+            return propagation, block
         raise AssertionError("unreachable")
 
-    def _dynamics(self, family: Floats, n_steps: int) -> Dynamics:
-        """Models around what the corners of a polytope's box do."""
+    def _enclosures(self, family: Floats, n_steps: int) -> Enclosures:
+        """Enclosures around what the corners of a polytope's box do."""
         box = [(-limits[1], limits[0]) for limits in family[0][: 2 * self.system.n_states].reshape(-1, 2)]
         runs = simulate(self.mixture, self.system, n_steps, 0, _CORNERS, box)
         rows = runs.states.reshape(-1, self.system.n_states)
         low, high = rows.min(axis=0), rows.max(axis=0)
-        return Dynamics(self.system, low, high, _N_PIECES, within_safe=False, cut_along=self.cut_along)
+        return Enclosures(self.system, low, high, _N_PIECES, within_safe=False, cut_along=self.cut_along)
 
-    def _chain(self, shape: Shape, dynamics: Dynamics) -> Chain:
-        return Chain(Frame(self.mixture, self.system, shape, self.deadline, self.effort, self.goal), dynamics)
+    def _propagation(self, template: Template, enclosures: Enclosures) -> Propagation:
+        return Propagation(Post(self.mixture, self.system, template, self.deadline, self.effort, self.goal), enclosures)
 
-    def _gaps(self, chain: Chain, block: Block) -> Floats:
+    def _gaps(self, propagation: Propagation, block: Block) -> Floats:
         """Values of the slice where nobody is at the end of a block, one from each gap."""
-        up, down = chain.frame.shape.slice_sides
+        up, down = propagation.post.template.slice_sides
         (limits,) = block.image.family
         if not limits[up] > -limits[down]:
             return np.zeros(0)
         edges = np.linspace(-limits[down], limits[up], _N_FINE + 1)
-        fine = self._chain(replace(chain.frame.shape, edges=np.unique(edges[1:-1])), chain.dynamics)
+        fine = self._propagation(
+            replace(propagation.post.template, edges=np.unique(edges[1:-1])), propagation.enclosures
+        )
         ends = fine.advance(block.family, block.n_steps).image.family
         taken = np.flatnonzero(np.isfinite(ends[:, up]))
         return np.array([(edges[a + 1] + edges[b]) / 2 for a, b in pairwise(taken) if b > a + 1])
 
-    def _shape(self, box: Box) -> Shape:
+    def _template(self, box: Box) -> Template:
         """Sets with sides across which the runs of a part are close to one another, at some time or other."""
         runs = simulate(self.mixture, self.system, self.within, 0, _RUNS_PER_PART, box)
         states = runs.states.reshape(-1, self.system.n_states)
@@ -198,7 +200,7 @@ class ArrivalSearch:
         thin = [np.linalg.svd(part - part.mean(axis=0))[2][1:] for part in runs.states[times] / scale]
         rows = np.concatenate(thin) / scale
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return Shape(direction, np.zeros(0), np.concatenate([rows, -rows]))
+        return Template(direction, np.zeros(0), np.concatenate([rows, -rows]))
 
     def _shares(self, box: Box) -> list[float]:
         """Width of every side, as a share of that of the box of first states; 0 where that is flat."""
@@ -235,10 +237,10 @@ def _described(part: _Part) -> dict[str, Any]:
     """What a certificate says of a part."""
     return {
         "initial": [[str(low), str(high)] for low, high in part.box],
-        "slice": part.shape.slice.tolist(),
-        "template": part.shape.template.tolist(),
+        "slice": part.template.slice.tolist(),
+        "directions": part.template.directions.tolist(),
         "blocks": [
-            {"start": leg.start, "edges": leg.edges.tolist(), "model": plain_step(leg.block.step)}
+            {"start": leg.start, "edges": leg.edges.tolist(), "enclosure": plain_enclosure(leg.block.enclosure)}
             | leg.block.described()
             for leg in part.legs
         ],

@@ -12,7 +12,7 @@ from moet.verify import Certificate, Proved, Refuted, Unknown, check, reaches, s
 from moet.verify.checker.documents import covers
 
 from .loops import tank, valve
-from .test_check_reach import unpacked
+from .test_check_paths import unpacked
 
 FULL = ["level >= 1.3"]
 
@@ -120,7 +120,7 @@ def test_changed_parts_are_rejected(proof):
     assert is_rejected(with_part(lambda _, blocks: blocks.pop()))
     assert is_rejected(with_part(lambda _, blocks: blocks[-1].update(start=[0, 7])))
     assert is_rejected(with_part(lambda _, blocks: blocks[0].update(steps=blocks[0]["steps"] + 1)))
-    assert is_rejected(with_part(lambda _, blocks: blocks[0]["model"].update(matrix=[[2.0]])))
+    assert is_rejected(with_part(lambda _, blocks: blocks[0]["enclosure"].update(matrix=[[2.0]])))
     assert is_rejected(with_part(lambda _, blocks: blocks[0].update(set=[None])))
 
 

@@ -1,4 +1,4 @@
-"""Sets of states and where a closed loop takes them: the tables that :mod:`moet.verify.loops.image` works on."""
+"""Sets of states and where a closed loop takes them: the tables that :mod:`moet.verify.loops.sets.kernel` works on."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
 from moet.verify.limits import Deadline
-from moet.verify.loops.image import explore
-from moet.verify.loops.image_claims import DONE, FAILED, FULL, LIMIT, Loop, Target
-from moet.verify.loops.image_rows import Book, Source
-from moet.verify.loops.shape import Shape
+from moet.verify.loops.sets.claims import DONE, FAILED, FULL, LIMIT, Loop, Target
+from moet.verify.loops.sets.enclosures import Enclosure
+from moet.verify.loops.sets.kernel import explore
+from moet.verify.loops.sets.rows import Book, Source
+from moet.verify.loops.sets.template import Template
 from moet.verify.rounding import gate_errors
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Side
@@ -37,22 +38,6 @@ class Leaf(NamedTuple):
     expert: int
     action: int
     tests: tuple[tuple[int, int, float], ...]
-
-
-class Step(NamedTuple):
-    """One step on a box of states, in pieces: x' is matrix·x plus something from ``low`` to ``high``.
-
-    The pieces are the intervals between ``edges`` of one variable; ``low`` and ``high`` have one row per piece and
-    action.
-    """
-
-    bottom: Floats
-    top: Floats
-    matrix: Floats
-    variable: int
-    edges: Floats
-    low: Floats
-    high: Floats
 
 
 class Image(NamedTuple):
@@ -81,10 +66,10 @@ class Effort(Counter[str]):
         return {"seconds": deadline.seconds, **self}
 
 
-class Frame:
-    """A closed loop with sets of one shape.
+class Post:
+    """A closed loop with sets of one template.
 
-    A family of sets is an array of limits: one row per cell, one column per row of the shape; −inf where a cell is
+    A family of sets is an array of limits: one row per cell, one column per row of the template; −inf where a cell is
     empty. First states are a family of one cell with the limits of the axes only. With a goal, the question is whether
     all runs enter it, and not whether they are safe; those that are in it are not followed.
     """
@@ -93,14 +78,14 @@ class Frame:
         self,
         mixture: Mixture,
         system: System,
-        shape: Shape,
+        template: Template,
         deadline: Deadline,
         effort: Effort,
         goal: Sequence[HalfSpace] | None = None,
     ) -> None:
         self.mixture = mixture
         self.system = system
-        self.shape = shape
+        self.template = template
         self._effort = effort
         self._deadline = deadline
         self._leaves = leaves_of(mixture, system.actions_of(mixture))
@@ -114,18 +99,18 @@ class Frame:
         """The family of first states."""
         return box_family(self.system.initial)
 
-    def grow(self, family: Floats, step: Step, n_steps: int) -> Image:
+    def grow(self, family: Floats, enclosure: Enclosure, n_steps: int) -> Image:
         """Find where a family leads in ``n_steps`` steps."""
-        loop, target = self._loop(step, n_steps), self._target()
+        loop, target = self._loop(enclosure, n_steps), self._target()
         watch = np.full(len(loop.watched), -np.inf)
-        limits = np.full((self.shape.n_cells, len(self.shape.rows)), -np.inf)
+        limits = np.full((self.template.n_cells, len(self.template.rows)), -np.inf)
         for cell in self._cells(family):
             self._explore(cell, loop, target, watch, limits, False, _book(0, 0))
         return Image(self.inflated(limits, _INFLATION), _larger(watch, _INFLATION))
 
-    def prove(self, family: Floats, step: Step, n_steps: int, image: Image, records: Records) -> bool:
+    def prove(self, family: Floats, enclosure: Enclosure, n_steps: int, image: Image, records: Records) -> bool:
         """Write down why a family leads where it does; False if that cannot be proved as it stands."""
-        loop, target = self._loop(step, n_steps), self._target()
+        loop, target = self._loop(enclosure, n_steps), self._target()
         for cell in self._cells(family):
             book = _book(2**16, 2**17)
             while True:
@@ -170,8 +155,8 @@ class Frame:
     def inflated(self, limits: Floats, share: float) -> Floats:
         """Slightly larger sets; the slice stays between the edges of its cell."""
         larger = _larger(limits, share)
-        low, high = self.shape.sides
-        up, down = self.shape.slice_sides
+        low, high = self.template.sides
+        up, down = self.template.slice_sides
         larger[:, up] = np.minimum(larger[:, up], high)
         larger[:, down] = np.minimum(larger[:, down], -low)
         return larger
@@ -187,7 +172,7 @@ class Frame:
         d = self.system.n_states
         high, low = limits[0 : 2 * d : 2], -limits[1 : 2 * d : 2]
         middle, half = (low + high) / 2, (high - low) / 2
-        rows = self.shape.rows[2 * d :][: len(limits) - 2 * d]
+        rows = self.template.rows[2 * d :][: len(limits) - 2 * d]
         n_rows = len(rows)
         width = n_rows + self._room(loop)
         scales = np.ones(width)
@@ -204,16 +189,16 @@ class Frame:
         return (len(loop.powers) - 1) * int(np.diff(loop.leaf_start).max()) + 2
 
     def _target(self) -> Target:
-        low, high = self.shape.sides
-        return Target(np.arange(len(self.shape.rows)), self.shape.slice_sides, low, high)
+        low, high = self.template.sides
+        return Target(np.arange(len(self.template.rows)), self.template.slice_sides, low, high)
 
-    def _loop(self, step: Step, n_steps: int) -> Loop:
+    def _loop(self, enclosure: Enclosure, n_steps: int) -> Loop:
         d = self.system.n_states
         error = np.array([float(e) for e in self.system.observation_error])
         weights, bias = self.mixture.gate_weights, self.mixture.gate_bias
-        logit_error = gate_errors(weights, bias, step.bottom - error, step.top + error)
-        directions = [*self.shape.rows, *self._watch_rows]
-        watched = [*range(2 * d), *range(len(self.shape.rows), len(directions))]
+        logit_error = gate_errors(weights, bias, enclosure.bottom - error, enclosure.top + error)
+        directions = [*self.template.rows, *self._watch_rows]
+        watched = [*range(2 * d), *range(len(self.template.rows), len(directions))]
         goals = np.arange(len(directions), len(directions) + len(self._goal))
         directions += [np.array(half.coefficients, np.float64) for half in self._goal]
         rivals = {}
@@ -236,15 +221,15 @@ class Frame:
             starts.append(len(guards))
         powers = [np.array(directions)]
         for _ in range(n_steps):
-            powers.append(powers[-1] @ step.matrix)
+            powers.append(powers[-1] @ enclosure.matrix)
         return Loop(
             directions=powers[0],
             powers=np.array(powers),
-            matrix=step.matrix,
-            piece_sides=2 * step.variable + np.arange(2),
-            edges=step.edges,
-            residual_low=step.low,
-            residual_high=step.high,
+            matrix=enclosure.matrix,
+            piece_sides=2 * enclosure.variable + np.arange(2),
+            edges=enclosure.edges,
+            residual_low=enclosure.low,
+            residual_high=enclosure.high,
             watched=np.array(watched),
             leaf_start=np.array(starts),
             guards=np.array(guards, np.int64),

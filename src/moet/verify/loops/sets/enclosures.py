@@ -1,11 +1,12 @@
-"""Affine models of one step for growing boxes of states, computed when they are needed."""
+"""Affine enclosures of one step, for growing boxes of states; each is computed when it is needed."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify.loops.frame import Step
 from moet.verify.systems.description import float_above
 from moet.verify.systems.system import System
 
@@ -17,10 +18,26 @@ _WORTH_CUTTING = 0.8
 """The box is cut into pieces if halving it makes the residuals smaller by this factor."""
 
 
-class Dynamics:
-    """A ladder of boxes around where runs were seen, each with its affine model, up to the limits of the system.
+class Enclosure(NamedTuple):
+    """An affine over-approximation of one step on a box of states: x' is matrix·x plus something from low to high.
 
-    A small box has a tight model, but proofs with it must show that no state leaves the box; so a proof uses the
+    The box is cut into pieces, the intervals between ``edges`` of one variable; ``low`` and ``high`` have one row per
+    piece and action. They cover nonlinearity, rounding and the disturbance.
+    """
+
+    bottom: Floats
+    top: Floats
+    matrix: Floats
+    variable: int
+    edges: Floats
+    low: Floats
+    high: Floats
+
+
+class Enclosures:
+    """A refinements of boxes around where runs were seen, each with its enclosure, up to the limits of the system.
+
+    A small box has a tight enclosure, but proofs with it must show that no state leaves the box; so a proof uses the
     smallest box that will do. Every variable has a level of its own: were all of them to grow for the sake of one, that
     one would in turn have to grow for their sake. The boxes are cut into pieces along ``cut_along`` or, by default,
     along the variable for which that is best.
@@ -40,17 +57,17 @@ class Dynamics:
         self._n_pieces = n_pieces
         self._middle = (seen_low + seen_high) / 2
         self._half = (seen_high - seen_low) * 0.6 + 1e-6
-        self._steps: dict[tuple[int, ...], Step] = {}
+        self._known: dict[tuple[int, ...], Enclosure] = {}
         self._cut_along = cut_along
 
-    def around(self, low: Floats, high: Floats) -> Step | None:
-        """Model on the smallest box of the ladder that holds another one; None if that leaves the limits."""
+    def around(self, low: Floats, high: Floats) -> Enclosure | None:
+        """Enclosure on the smallest box of the refinements that holds another one; None if that leaves the limits."""
         if not (np.all(self.least <= low) and np.all(high <= self.most)):
             return None
         levels = tuple(self._level(k, low[k], high[k]) for k in range(len(low)))
-        if levels not in self._steps:
-            self._steps[levels] = self._model(*self._box(np.array(levels)))
-        return self._steps[levels]
+        if levels not in self._known:
+            self._known[levels] = self._enclosed(*self._box(np.array(levels)))
+        return self._known[levels]
 
     def _level(self, k: int, low: float, high: float) -> int:
         """Smallest level at which variable k has room enough."""
@@ -65,14 +82,21 @@ class Dynamics:
         half = self._half * _GROWTH**levels
         return np.maximum(self._middle - half, self.least), np.minimum(self._middle + half, self.most)
 
-    def _model(self, low: Floats, high: Floats) -> Step:
+    def _enclosed(self, low: Floats, high: Floats) -> Enclosure:
         matrix = self.system.fitted_matrix(low, high)
-        if not self._steps and self._n_pieces > 1 and self._cut_along is None:
+        if not self._known and self._n_pieces > 1 and self._cut_along is None:
             self._cut_along = best_variable(self.system, matrix, low, high)
         variable, n_pieces = (0, 1) if self._cut_along is None else (self._cut_along, self._n_pieces)
         edges = np.linspace(low[variable], high[variable], n_pieces + 1)
         residual_low, residual_high = self.system.residuals(matrix, *_cut(low, high, variable, edges))
-        return Step(low, high, matrix, variable, edges, residual_low, residual_high)
+        return Enclosure(low, high, matrix, variable, edges, residual_low, residual_high)
+
+
+def linearised(system: System, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Matrix of a step on a box, and what each action adds to it in the middle."""
+    matrix = system.fitted_matrix(low, high)
+    (least,), (most,) = system.residuals(matrix, low[None], high[None])
+    return matrix, (least + most) / 2
 
 
 def best_variable(system: System, matrix: Floats, low: Floats, high: Floats) -> int | None:

@@ -2,15 +2,15 @@
 
 Kinds are ``"blocks"`` (safe for some steps), ``"invariant"`` (for ever) and ``"arrival"`` (a goal is reached).
 
-The claim names a *shape* (axes, a slice and its edges, template rows), affine *models* of one step on a box of states,
-and *blocks*: the number of steps that are taken from one set, with which model, limits of what is watched on the way,
-and the set they lead to. A set is a family of polytopes, one per interval of the slice. The first block starts from
-the first states; the next from the set of the one before; for an invariant the last set is the one before it. How
-one block is checked, see :mod:`moet.verify.checker.check_walk`.
+The claim names a *template* (axes, a slice and its edges, other directions), affine *enclosures* of one step on a box
+of states, and *blocks*: the number of steps that are taken from one set, with which enclosure, limits of what is
+watched on the way, and the set they lead to. A set is a family of polytopes, one per interval of the slice. The first
+block starts from the first states; the next from the set of the one before; for an invariant the last set is the one
+before it. How one block is checked, see :mod:`moet.verify.checker.sets_walk`.
 
-For an arrival, the first states are cut into *parts*. Each has a shape and blocks of its own, each block a model and
-edges of its own. A block starts from all of the part, or from one polytope of the set of an earlier block, and every
-polytope is the start of one block; so in the end nobody is left who has not been in the goal.
+For an arrival, the first states are cut into *parts*. Each has a template and blocks of its own, each block an
+enclosure and edges of its own. A block starts from all of the part, or from one polytope of the set of an earlier
+block, and every polytope is the start of one block; so in the end nobody is left who has not been in the goal.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.check_claim import Conditions, Shape, StepModel, half_spaces, index_of
-from moet.verify.checker.check_walk import Walk
 from moet.verify.checker.documents import Box, covers, interval, most_in, sized
 from moet.verify.checker.plain import PlainModel, system_digest
+from moet.verify.checker.sets_claim import Conditions, Enclosure, Template, half_spaces, index_of
+from moet.verify.checker.sets_walk import Walk
 
 _MALFORMED = (
     ArithmeticError,
@@ -72,12 +72,13 @@ def _check(certificate: Certificate, model: PlainModel, system: dict[str, Any]) 
 
     conditions = Conditions(system)
     conditions.check_first_states()
-    shape = Shape(claim, len(system["states"]))
-    models = [StepModel(part, model, conditions, shape) for part in claim["models"]]
+    template = Template(claim, len(system["states"]))
+    enclosures = [Enclosure(part, model, conditions, template) for part in claim["enclosures"]]
     records = certificate.records()
     cells: list[list[Fraction] | None] = [_sides(conditions.initial)]
     for block in blocks:
-        cells = _follow(cells, Walk(models[index_of(block["model"], models)], block, conditions, shape, records))
+        enclosure = enclosures[index_of(block["enclosure"], enclosures)]
+        cells = _follow(cells, Walk(enclosure, block, conditions, template, records))
     records.finish()
 
 
@@ -101,9 +102,9 @@ def _check_arrival(certificate: Certificate, model: PlainModel, system: dict[str
             cell, time = missing.pop(tuple(block["start"]) if block["start"] is not None else None)
             if type(block["steps"]) is not int or not 0 < block["steps"] <= claim["steps"] - time:
                 raise CertificateError(f"a block has {block['steps']!r} steps, after {time} of {claim['steps']!r}")
-            shape = Shape(part | {"edges": block["edges"]}, d)
-            step = StepModel(block["model"], model, conditions, shape, goal)
-            ends = _follow([cell], Walk(step, block, conditions, shape, records))
+            template = Template(part | {"edges": block["edges"]}, d)
+            enclosure = Enclosure(block["enclosure"], model, conditions, template, goal)
+            ends = _follow([cell], Walk(enclosure, block, conditions, template, records))
             missing |= {(i, k): (end, time + block["steps"]) for k, end in enumerate(ends) if end is not None}
         if missing:
             raise CertificateError("a part ends before all of its states have been in the goal")

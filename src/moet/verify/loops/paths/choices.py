@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from moet.jit import INLINED
-from moet.verify.loops.reach_rows import (
+from moet.verify.loops.paths.rows import (
     add_gate,
     add_test,
     aim,
@@ -20,7 +20,7 @@ from moet.verify.loops.reach_rows import (
     solve,
     test_name,
 )
-from moet.verify.loops.reach_state import (
+from moet.verify.loops.paths.state import (
     BOTH,
     DEAD,
     LEFT,
@@ -32,7 +32,7 @@ from moet.verify.loops.reach_state import (
     TIME,
     X,
 )
-from moet.verify.loops.reach_tables import ACTION, FEATURE, LEFT_CHILD, MIXED, RIGHT_CHILD
+from moet.verify.loops.paths.tables import ACTION, FEATURE, LEFT_CHILD, MIXED, RIGHT_CHILD
 from moet.verify.simplex import BELOW, EMPTY, OPTIMAL
 
 NONE = np.int64(-1)

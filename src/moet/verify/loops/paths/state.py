@@ -1,4 +1,4 @@
-"""What the compiled search of :mod:`moet.verify.loops.reach_kernel` works on."""
+"""What the compiled search of :mod:`moet.verify.loops.paths.kernel` works on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify.loops.reach_tables import FINE, Policy, Tables
+from moet.verify.loops.paths.tables import FINE, Policy, Tables
 
 # Integers of NumPy are no literals to numba, which would compile a function anew for every literal it is called with.
 OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = np.arange(7)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from moet.jit import INLINED
-from moet.verify.loops.reach_state import (
+from moet.verify.loops.paths.state import (
     CODES,
     HIGH,
     LOW,

@@ -1,0 +1,73 @@
+"""Attempts at a proof by a propagation of sets, from coarse to fine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from moet.model.mixture import Mixture
+from moet.verify.limits import Deadline, Progress
+from moet.verify.loops.sets.enclosures import Enclosures, linearised
+from moet.verify.loops.sets.post import Effort, Post, Stopped
+from moet.verify.loops.sets.propagate import Block, Propagation, refutation
+from moet.verify.loops.sets.template import choose_template
+from moet.verify.loops.simulate import Runs, simulate
+from moet.verify.result import Proved, Unknown, Verdict
+from moet.verify.systems.system import System
+
+
+class Fineness(NamedTuple):
+    """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure."""
+
+    n_steps: int
+    n_cells: int
+    n_pieces: int
+
+
+Attempt = Callable[[Propagation, Runs, Fineness, Progress], list[Block]]
+"""Finds the blocks of a proof, or raises Stopped; it may look at simulated runs, and says how far it is."""
+
+
+def refine(
+    mixture: Mixture,
+    system: System,
+    steps: int | None,
+    n_simulated: int,
+    refinements: Sequence[Fineness],
+    attempt: Attempt,
+    deadline: Deadline,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Simulate some steps; unless they refute safety, attempt a proof with each setting until one succeeds."""
+    runs = simulate(mixture, system, n_simulated)
+    refuted = refutation(mixture, system, runs)
+    if refuted is not None:
+        return refuted
+    effort = Effort()
+    for i, setting in enumerate(refinements):
+
+        def advance(share: float, note: str, i: int = i) -> None:
+            if progress is not None:
+                tried = f"attempt {i + 1} of {len(refinements)}"
+                progress((i + share) / len(refinements), f"{tried}: {note}, {effort['nodes']} nodes")
+
+        propagation = _propagation(mixture, system, runs, setting, deadline, effort)
+        try:
+            certificate = propagation.certificate(attempt(propagation, runs, setting, advance), steps)
+            return Proved(certificate=certificate, effort=effort.report(deadline))
+        except Stopped as stop:
+            reason = str(stop)
+        if deadline.passed:
+            break
+    return Unknown(reason=reason, effort=effort.report(deadline))
+
+
+def _propagation(
+    mixture: Mixture, system: System, runs: Runs, setting: Fineness, deadline: Deadline, effort: Effort
+) -> Propagation:
+    """Sets and enclosures fit for a closed loop, judged by simulated runs."""
+    states = runs.states.reshape(-1, system.n_states)
+    enclosures = Enclosures(system, states.min(axis=0), states.max(axis=0), setting.n_pieces)
+    matrix, offsets = linearised(system, states.min(axis=0), states.max(axis=0))
+    template = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), setting.n_cells)
+    return Propagation(Post(mixture, system, template, deadline, effort), enclosures)
