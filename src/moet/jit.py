@@ -60,9 +60,8 @@ class _Compiling(event.Listener):
                 gc.enable()
                 self._paused = False
 
-    def clock(self) -> float:
-        now = self._begin if self._depth else time.perf_counter()
-        return now - self._seconds
+    def seconds(self) -> float:
+        return self._seconds + (time.perf_counter() - self._begin if self._depth else 0.0)
 
 
 _compiling = _Compiling()
@@ -71,4 +70,9 @@ event.register("numba:compile", _compiling)
 
 def clock() -> float:
     """Seconds on a clock that stands still while kernels are compiled: a time limit is not meant for that."""
-    return _compiling.clock()
+    return time.perf_counter() - _compiling.seconds()
+
+
+def seconds_of_compiling() -> float:
+    """How long kernels have been compiled in this process."""
+    return _compiling.seconds()

@@ -1,9 +1,10 @@
-"""Time limits, and how far a search is."""
+"""Limits of a search: CPU time, wall-clock time, and how far it is."""
 
 from __future__ import annotations
 
 import math
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from functools import cached_property
@@ -13,21 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.jit import clock
+from moet.jit import clock, seconds_of_compiling
 
 Progress = Callable[[float, str], None]
 """Called with the share of the work that is done, as far as one can tell, and a note."""
 
+_LOOK = 0.05
+"""Seconds between two looks at the clocks while compiled code runs."""
+
 
 class Deadline:
-    """A moment after which a search gives up; never, if ``timeout`` (seconds) is None. Compiling does not count."""
+    """What ends a search: seconds of the wall clock (``timeout``), or of CPU time of its thread (``cpu_limit``).
 
-    def __init__(self, timeout: float | None) -> None:
-        if timeout is not None and not (isinstance(timeout, Real) and timeout >= 0):
-            raise InputError(f"timeout must be a number of seconds, at least 0, or None, got {timeout!r}")
-        self.timeout = timeout
+    CPU time does not depend on what else the machine is busy with, so the same question has the same answer. Compiling
+    does not count. None is no limit.
+    """
+
+    def __init__(self, timeout: float | None = None, cpu_limit: float | None = None) -> None:
+        self.timeout = _seconds(timeout, "timeout")
+        self.cpu_limit = _seconds(cpu_limit, "cpu_limit")
         self._start = clock()
-        self._end = math.inf if timeout is None else self._start + timeout
+        self._cpu_clock = _cpu_clock_of_this_thread()
+        self._cpu_start = self._cpu_clock()
 
     @property
     def seconds(self) -> float:
@@ -35,34 +43,62 @@ class Deadline:
         return clock() - self._start
 
     @property
+    def cpu_seconds(self) -> float:
+        """Seconds of CPU time since the start."""
+        return self._cpu_clock() - self._cpu_start
+
+    @property
     def left(self) -> float:
-        """Seconds until the deadline, not below 0; infinite without one."""
-        return max(0.0, self._end - clock())
+        """Seconds until the deadline at the earliest, not below 0; infinite without one."""
+        return max(0.0, min(self.timeout - self.seconds, self.cpu_limit - self.cpu_seconds))
 
     @property
     def passed(self) -> bool:
-        """Whether time is up; at once if the timeout is 0."""
-        return clock() >= self._end
+        """Whether time is up; at once if a limit is 0."""
+        return self.seconds >= self.timeout or self.cpu_seconds >= self.cpu_limit
 
     @cached_property
     def flag(self) -> NDArray[np.bool_]:
         """One value that turns true when time is up, for compiled code, which cannot look at a clock."""
         flag = np.array([self.passed])
-        if self.timeout is not None and not flag[0] and self.left < threading.TIMEOUT_MAX:
+        if not flag[0] and self.left < threading.TIMEOUT_MAX:
             over = threading.Event()
-            threading.Thread(target=_raise_flag, args=(flag, self._end, over), daemon=True).start()
+            left = weakref.WeakMethod(self._time_left)
+            threading.Thread(target=_raise_flag, args=(flag, left, over), daemon=True).start()
             weakref.finalize(self, over.set)
         return flag
+
+    def _time_left(self) -> float:
+        return 0.0 if self.passed else self.left
 
     @property
     def reason(self) -> str:
         """What to tell the user when time was up."""
-        return f"the time limit of {self.timeout:g} s was reached; allow more, or ask about a smaller domain"
+        if self.seconds >= self.timeout:
+            return f"the time limit of {self.timeout:g} s was reached; allow more, or ask about a smaller domain"
+        return f"the limit of {self.cpu_limit:g} s of CPU time was reached; allow more, or ask about a smaller domain"
 
 
-def _raise_flag(flag: NDArray[np.bool_], end: float, over: threading.Event) -> None:
-    """Set ``flag`` when the clock, which may stand still, shows ``end``; unless nobody needs it any more."""
-    while (left := end - clock()) > 0:
-        if over.wait(left):
+def _seconds(value: float | None, name: str) -> float:
+    if value is None:
+        return math.inf
+    if isinstance(value, bool) or not (isinstance(value, Real) and value >= 0):
+        raise InputError(f"{name} must be a number of seconds, at least 0, or None, got {value!r}")
+    return float(value)
+
+
+def _cpu_clock_of_this_thread() -> Callable[[], float]:
+    """Clock of the CPU time of the calling thread, which other threads may read, too; less what compiling took."""
+    if hasattr(time, "pthread_getcpuclockid"):
+        number = time.pthread_getcpuclockid(threading.get_ident())
+        return lambda: time.clock_gettime(number) - seconds_of_compiling()
+    return lambda: time.process_time() - seconds_of_compiling()
+
+
+def _raise_flag(flag: NDArray[np.bool_], left: Callable[[], Callable[[], float] | None], over: threading.Event) -> None:
+    """Set ``flag`` when the clocks, which may stand still, say so; unless nobody needs it any more."""
+    while (time_left := left()) is not None and (wait := time_left()) > 0:
+        del time_left  # it would keep the deadline alive
+        if over.wait(max(wait, _LOOK)):
             return
     flag.fill(True)

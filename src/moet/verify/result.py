@@ -36,11 +36,15 @@ class Verdict:
     band : float or None
         For questions about exact arithmetic: where two logits of a model are further apart than this, its gate chooses
         the same expert in float64 as in exact arithmetic. None for questions that cover the rounding of the gate.
+    checked : bool
+        Whether the exact checker accepted the certificate in this very call; so it is on every :class:`Proved`.
     effort : mapping
-        What the answer took, by name: ``seconds``, and counts of what was examined.
+        What the answer took, by name: ``seconds`` (``search_seconds`` and ``check_seconds`` apart where there was
+        something to check) and counts of what was examined.
     """
 
     band: float | None = None
+    checked: bool = False
     effort: Mapping[str, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:

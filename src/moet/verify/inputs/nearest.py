@@ -14,6 +14,7 @@ from moet.model.file import as_mixture, digest
 from moet.verify.arguments import TIMEOUT, domain_bounds, json_sides, known_labels, state
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
 from moet.verify.exact import exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.ball import BallSearch
@@ -90,7 +91,7 @@ def closest(
     certificate = Certificate("closest", claim)
     search.write_proof(certificate)
     if search.best is None:
-        return Closest(
+        nowhere = Closest(
             distance=math.inf,
             exact_distance=None,
             point=None,
@@ -100,6 +101,7 @@ def closest(
             band=band,
             effort=search.effort,
         )
+        return confirmed(nowhere, mixture)
     point = search.witness()
     if point is None:
         return Unknown(
@@ -108,7 +110,7 @@ def closest(
             band=band,
             effort=search.effort,
         )
-    return Closest(
+    found = Closest(
         distance=_round_down(search.best),
         exact_distance=search.best,
         point=point,
@@ -118,6 +120,7 @@ def closest(
         band=band,
         effort=search.effort,
     )
+    return confirmed(found, mixture)
 
 
 def robustness_radius(

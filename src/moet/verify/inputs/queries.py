@@ -24,6 +24,7 @@ from moet.verify.arguments import (
 )
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
@@ -102,7 +103,7 @@ def always(
             "gate, or only at numbers that float64 lacks: no input was found that shows it, and none is ruled out",
             effort=effort,
         )
-    return Proved(certificate=certificate, effort=effort)
+    return confirmed(Proved(certificate=certificate, effort=effort), mixture)
 
 
 def equivalent(
@@ -175,7 +176,7 @@ def equivalent(
             band=band,
             effort=effort,
         )
-    return Proved(certificate=certificate, band=band, effort=effort)
+    return confirmed(Proved(certificate=certificate, band=band, effort=effort), *pair)
 
 
 def float_band(mixtures: Iterable[Mixture], lo: Floats, hi: Floats) -> float:

@@ -17,6 +17,7 @@ from moet.errors import InputError
 from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.paths.exact_fallback import Doubt, Proofs, Violation
 from moet.verify.loops.paths.kernel import run
@@ -150,7 +151,7 @@ class PathSearch:
                 effort = self._effort()
                 if self.failures:
                     return Unknown(reason=self._not_replayed(), effort=effort)
-                return Proved(certificate=self.certificate, effort=effort)
+                return confirmed(Proved(certificate=self.certificate, effort=effort), self.mixture, self.system)
             if status == PAUSED:
                 continue
             trace = self._settle()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.sets.enclosures import Enclosures, best_variable
 from moet.verify.loops.sets.post import Effort, Post, Stopped, box_family
@@ -124,7 +125,8 @@ class GoalSearch:
                 if self.deadline.passed or not halves:
                     return Unknown(reason=str(stop), effort=self.effort.report(self.deadline))
                 waiting += halves
-        return Proved(certificate=self._certificate(parts), effort=self.effort.report(self.deadline))
+        proved = Proved(certificate=self._certificate(parts), effort=self.effort.report(self.deadline))
+        return confirmed(proved, self.mixture, self.system)
 
     def _follow(self, box: Box) -> _Part:
         """Follow one part until all of it has been in the goal."""

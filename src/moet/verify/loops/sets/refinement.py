@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from moet.model.mixture import Mixture
+from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
 from moet.verify.loops.sets.post import Effort, Post, Stopped
@@ -54,7 +55,10 @@ def refine(
         propagation = _propagation(mixture, system, runs, setting, deadline, effort)
         try:
             certificate = propagation.certificate(attempt(propagation, runs, setting, advance), steps)
-            return Proved(certificate=certificate, effort=effort.report(deadline))
+            verdict = confirmed(Proved(certificate=certificate, effort=effort.report(deadline)), mixture, system)
+            if isinstance(verdict, Proved):
+                return verdict
+            reason = verdict.reason
         except Stopped as stop:
             reason = str(stop)
         if deadline.passed:
