@@ -31,6 +31,7 @@ from moet.cli import (
     why,
     worker,
 )
+from moet.cli.interrupts import heard
 from moet.cli.output import Exit, say
 from moet.errors import MoetError
 
@@ -99,4 +100,5 @@ app.add_typer(bench.bench, name="bench")
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="moet")
+    with heard():
+        app(prog_name="moet")
