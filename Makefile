@@ -2,13 +2,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check stress bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/moet demo
 
 test: check
 	$(BIN)/pytest -n auto
+
+# What depends on other processes, again and again beside others that keep all cores busy.
+TIMES ?= 50
+stress: $(VENV)/installed-dev
+	$(BIN)/python tests/stress.py $(TIMES)
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

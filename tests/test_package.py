@@ -1,16 +1,16 @@
 """The package as a newcomer meets it."""
 
-import subprocess
 import sys
 from importlib.metadata import version
 
 import pytest
 
 import moet
+from tests.processes import run
 
 
 def run_python(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return run([sys.executable, "-c", code], check=True).stdout.strip()
 
 
 def test_version_matches_the_metadata():
@@ -28,10 +28,12 @@ def test_unknown_names_are_attribute_errors():
         moet.MoETRegressor  # noqa: B018
 
 
+@pytest.mark.processes
 def test_import_is_light():
     heavy = "{'numpy', 'numba', 'sklearn', 'pandas', 'rich', 'typer'}"
     assert run_python(f"import sys, moet; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
+@pytest.mark.processes
 def test_subpackages_import_by_name():
     assert run_python("from moet import explain; print(callable(explain.rules))") == "True"

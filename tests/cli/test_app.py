@@ -1,10 +1,9 @@
 """What holds for every command."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,8 @@ from typer.main import get_command
 import moet
 from moet.cli.app import app
 from moet.cli.output import Exit, write_text
+from tests.processes import LIMIT, started, stopped, wait_until
+from tests.processes import run as run_process
 
 GROUP = get_command(app)
 COMMANDS = sorted(
@@ -23,9 +24,7 @@ COMMANDS = sorted(
 
 
 def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "moet", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    return run_process([sys.executable, "-m", "moet", *arguments])
 
 
 def test_commands():
@@ -68,6 +67,7 @@ def test_every_command_and_option_has_help(run, command):
     assert "--json" in result.stdout
 
 
+@pytest.mark.processes
 def test_help_and_version_in_a_process():
     result = moet_process("--help")
     assert (result.returncode, result.stderr) == (0, "")
@@ -75,6 +75,7 @@ def test_help_and_version_in_a_process():
     assert moet_process("--version").stdout == f"moet {moet.__version__}\n"
 
 
+@pytest.mark.processes
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\n"
@@ -84,7 +85,7 @@ def test_help_imports_nothing_heavy():
         "except SystemExit: pass\n"
         "print(sorted({'numpy', 'numba', 'pandas', 'sklearn', 'scipy', 'rich'} & set(sys.modules)))\n"
     )
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    output = run_process([sys.executable, "-c", code], check=True).stdout
     assert output.splitlines()[-1] == "[]"
 
 
@@ -97,6 +98,7 @@ def test_wrong_usage_is_exit_code_2(run, arguments):
     assert result.stderr
 
 
+@pytest.mark.processes
 def test_an_error_is_one_line_without_a_traceback():
     result = moet_process("show", "missing.moet.json")
     assert (result.returncode, result.stdout) == (Exit.USAGE, "")
@@ -104,14 +106,14 @@ def test_an_error_is_one_line_without_a_traceback():
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_an_interrupt_is_short_and_leaves_no_file(tmp_path):
     fifo = tmp_path / "data.csv"
     os.mkfifo(fifo)  # reading it blocks, so the command is certain to be at work when interrupted
     command = [sys.executable, "-m", "moet", "fit", str(fifo), "--target", "y", "-o", str(tmp_path / "m.moet.json")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command) as process:
         writer = open_once_read(fifo, process)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = stopped(process)
         os.close(writer)
     assert (process.returncode, stdout, stderr) == (Exit.INTERRUPTED, "", "moet: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
@@ -119,12 +121,16 @@ def test_an_interrupt_is_short_and_leaves_no_file(tmp_path):
 
 def open_once_read(fifo: Path, process: subprocess.Popen[str]) -> int:
     """Open a fifo for writing as soon as the process reads it."""
-    while process.poll() is None:
-        try:
-            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:  # nobody reads yet
-            time.sleep(0.05)
-    raise AssertionError(process.communicate())
+    opened: list[int] = []
+
+    def is_read() -> bool:
+        assert process.poll() is None, process.communicate(timeout=LIMIT)
+        with suppress(OSError):  # nobody reads yet
+            opened.append(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(opened)
+
+    wait_until(is_read)
+    return opened[0]
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path):

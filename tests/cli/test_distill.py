@@ -1,9 +1,6 @@
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -11,6 +8,8 @@ import pytest
 from moet import load
 from moet.cli.output import Exit
 from moet.teachers import Teacher
+from tests.processes import run as run_process
+from tests.processes import started, stopped, wait_until
 
 QUICK = ("--iterations", 2, "--rollouts", 3, "--episodes", 5)
 SMALL = ("--experts", 2, "--depth", 0, "--hard")
@@ -128,20 +127,18 @@ def test_what_watch_and_evaluate_refuse(run, policy, tmp_path):
     assert run("evaluate", tmp_path / "missing.moet.json").exit_code == Exit.USAGE
 
 
+@pytest.mark.processes
 def test_an_interrupted_run_goes_on(policy, tmp_path):
     arguments = ["distill", "cartpole", *SMALL, "--iterations", 6, "--rollouts", 2, "--episodes", 2]
     command = [sys.executable, "-m", "moet", *map(str, arguments), "-o"]
     folder = tmp_path / "stopped.moet.json.run"
-    process = subprocess.Popen([*command, str(tmp_path / "stopped.moet.json")], stderr=subprocess.PIPE, text=True)
-    while not list(folder.glob("data-0001.npz")):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
-    assert process.returncode == Exit.INTERRUPTED
+    with started([*command, tmp_path / "stopped.moet.json"]) as process:
+        wait_until(lambda: list(folder.glob("data-0001.npz")) or process.poll() is not None)
+        _, said = stopped(process)
+    assert process.returncode == Exit.INTERRUPTED, said
     assert "same command" in said
     assert os.listdir(folder)
     for name in ("stopped", "straight"):
-        subprocess.run([*command, str(tmp_path / f"{name}.moet.json")], check=True, capture_output=True)
+        run_process([*command, tmp_path / f"{name}.moet.json"], check=True)
     assert (tmp_path / "stopped.moet.json").read_bytes() == (tmp_path / "straight.moet.json").read_bytes()
     assert not folder.exists()

@@ -9,6 +9,7 @@ pytest.importorskip("optuna")
 TINY = ("--preset", "quick", "--sampler", "tpe", "--trials", 1, "--workers", 1)
 
 
+@pytest.mark.processes
 def test_a_sweep_for_people_and_programs(run, tmp_path):
     result = run("sweep", "gridworld-3", *TINY, "-o", tmp_path / "run")
     assert result.exit_code == Exit.OK, result.stderr

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from typing import Any
 
@@ -10,6 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from moet.envs import Task, resolve, tasks
 from moet.envs.dynamics import DynamicsBatch
 from moet.errors import MoetError, TaskError
+from tests.processes import run
 
 from .worlds import Counter, Image
 
@@ -220,7 +220,8 @@ def test_features_are_checked_at_every_call() -> None:
         shrinking.view(np.ones((3, 2)))
 
 
+@pytest.mark.processes
 def test_looking_a_task_up_does_not_load_gymnasium() -> None:
     """It takes a quarter of a second, and the fast tasks do without."""
     code = "import moet.envs, sys; moet.envs.resolve('cartpole').batch().reset([0]); print('gymnasium' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert run([sys.executable, "-c", code], check=True).stdout == "False\n"

@@ -60,6 +60,7 @@ def test_episodes_played_together_split_into_those_played_apart(count):
                 assert np.array_equal(getattr(part, name), getattr(alone, name))
 
 
+@pytest.mark.processes
 def test_the_result_does_not_depend_on_the_workers():
     leaves = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
     policy = Policy.of(Mixture([[0, 0, -1, 0], [0, 0, 1, 0]], [0, 0], leaves, ["left", "right"]), TASK)

@@ -1,35 +1,19 @@
 """The explorer page in a real browser: driven as a person would, and asked for its answers."""
 
 import base64
-import shutil
 from functools import cache
 
 import numpy as np
 import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from moet import Mixture, Tree
 from moet.explain import explorer
+from tests.browser import needs_browser, started_browser, webdriver
 
-webdriver = pytest.importorskip("selenium.webdriver")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
+pytestmark = [pytest.mark.processes, needs_browser]
 
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or CHROMEDRIVER is None, reason="chromium and chromedriver are not installed"
-)
-
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1500,1200",
-]
 NAMES = [f"feature_{k}" for k in range(5)]
 CLASSES = ["left", "none", "right"]
 
@@ -83,15 +67,8 @@ def asked_inputs(mixture: Mixture, count: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(CHROMEDRIVER))
-    driver.set_script_timeout(60)
-    yield driver
-    driver.quit()
+    with started_browser(tmp_path_factory.mktemp("profile"), 1500, 1200) as driver:
+        yield driver
 
 
 @pytest.fixture

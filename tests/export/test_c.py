@@ -4,7 +4,6 @@ import ctypes
 import functools
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from moet import Mixture, Tree, export, save
 from moet.errors import ExportError
 from moet.model.file import digest
 from moet.model.text import summary
+from tests.processes import run
 
 from .samples import HOSTILE, as_soft, chain, float32_inputs, inputs, published_policy, random_mixture, random_tree
 
@@ -84,7 +84,7 @@ class Compiled:
         source, library = folder / "models.c", folder / "models.so"
         source.write_text("".join(code))
         command = [compiler, *STRICT, *FAST, "-shared", "-fPIC", str(source), "-o", str(library)]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = run(command)
         assert (result.returncode, result.stderr) == (0, "")
         self.library = ctypes.CDLL(str(library))
 
@@ -118,6 +118,7 @@ def questions(name, kind="double"):
 
 @needs_compiler
 @pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.processes
 def test_zero_differences(compiled, name):
     X, experts, answers = questions(name)
     answer, expert = compiled.run(name, X)
@@ -127,6 +128,7 @@ def test_zero_differences(compiled, name):
 
 @needs_compiler
 @pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.processes
 def test_zero_differences_for_float32_states(compiled, name):
     mixture = SAMPLES[name]
     X, experts, answers = questions(name, "float")
@@ -150,6 +152,7 @@ def stated_band(mixture, X):
 @pytest.mark.parametrize(
     "name", [name for name, mixture in SAMPLES.items() if mixture.n_experts > 1 and name != "tiny"]
 )
+@pytest.mark.processes
 def test_an_approximate_gate_differs_only_within_the_stated_band(compiled, name):
     mixture = SAMPLES[name]
     X, experts, answers = questions(name, "float")
@@ -176,6 +179,7 @@ def test_the_inputs_of_these_tests_are_hard():
 
 
 @needs_compiler
+@pytest.mark.processes
 def test_labels_survive_hostile_names(compiled):
     for c, label in enumerate(HOSTILE):
         assert compiled.label("hostile", c) == label.split("\0")[0]  # where C ends a string
@@ -184,6 +188,7 @@ def test_labels_survive_hostile_names(compiled):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("style", STYLES)
+@pytest.mark.processes
 def test_no_library_is_needed(tmp_path, compiler, style):
     (tmp_path / "moet.h").write_text(export.c(SAMPLES["large"], style=style))
     source = tmp_path / "act.c"
@@ -191,15 +196,16 @@ def test_no_library_is_needed(tmp_path, compiler, style):
         '#include "moet.h"\nint act(const double *x);\nint act(const double *x) { return moet_predict(x); }\n'
     )
     alone = ["-shared", "-fPIC", "-nostdlib", "-Wl,-z,defs"]  # what only a library could define would be an error
-    subprocess.run([compiler, *STRICT, "-O2", *alone, str(source), "-o", str(tmp_path / "act.so")], check=True)
+    run([compiler, *STRICT, "-O2", *alone, str(source), "-o", str(tmp_path / "act.so")], check=True)
 
 
 @needs_compiler
+@pytest.mark.processes
 def test_arithmetic_that_would_change_answers_does_not_compile(tmp_path):
     (tmp_path / "moet.h").write_text(export.c(published_policy()))
     command = [COMPILERS[0], "-x", "c", "-include", str(tmp_path / "moet.h"), "-fsyntax-only", "/dev/null"]
-    assert subprocess.run(command).returncode == 0
-    fast = subprocess.run([*command, "-ffast-math"], capture_output=True, text=True)
+    assert run(command).returncode == 0
+    fast = run([*command, "-ffast-math"])
     assert "64-bit doubles" in fast.stderr
 
 
@@ -259,6 +265,7 @@ def test_what_is_beyond_float32():
 
 
 @needs_compiler
+@pytest.mark.processes
 def test_only_headers_with_a_gate_in_double_need_double(tmp_path):
     small = ["-U__DBL_MANT_DIG__", "-D__DBL_MANT_DIG__=24"]  # as on processors whose double has 32 bits
     for name, precision, needs_double in [
@@ -269,5 +276,5 @@ def test_only_headers_with_a_gate_in_double_need_double(tmp_path):
         header = tmp_path / f"{name}.h"
         header.write_text(export.c(SAMPLES[name], precision=precision))
         command = [COMPILERS[0], "-x", "c", *small, "-include", str(header), "-fsyntax-only", "/dev/null"]
-        assert ("64-bit doubles" in subprocess.run(command, capture_output=True, text=True).stderr) == needs_double
+        assert ("64-bit doubles" in run(command).stderr) == needs_double
         assert ("APPROXIMATE" in header.read_text()) == (precision == "float32-approximate")

@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
 from moet import Mixture, Tree, export
 from moet.model.file import digest
+from tests.processes import run
 
 from .samples import HOSTILE, published_policy, random_mixture
 
@@ -72,10 +72,11 @@ def test_hostile_names_stay_inside_their_strings():
     assert re.fullmatch(r"[\sa-zLR0-9_.{}\[\]=,;>-]*", re.sub(STRING, "", plain))
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
 def test_graphviz_draws_it():
     mixture = random_mixture(3, 2, 2, len(HOSTILE), len(HOSTILE))
     for model in (mixture, Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE)):
-        drawn = subprocess.run(["dot", "-Tsvg"], input=export.dot(model), capture_output=True, text=True)
+        drawn = run(["dot", "-Tsvg"], input=export.dot(model))
         assert (drawn.returncode, drawn.stderr) == (0, "")
         assert drawn.stdout.count('class="node"') == mixture.size.nodes + mixture.n_experts + 1

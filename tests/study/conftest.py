@@ -3,15 +3,18 @@
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
-import time
 import uuid
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+
+from tests.processes import LIMIT, run, started, wait_until
 
 POSTGRES_FOLDERS = Path("/usr/lib/postgresql")
 
@@ -21,23 +24,38 @@ class Server:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs, self._data = programs, folder / "data"
-        self._as = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-        if self._as:
+        self._options: dict[str, Any] = {"cwd": "/"}
+        if os.geteuid() == 0:
+            self._options |= {"user": "postgres", "group": "postgres", "extra_groups": []}
             shutil.chown(folder, "postgres")
         self._port = free_port()
-        self._run("initdb", "-D", self._data, "-U", "moet", "-A", "trust", "--no-sync")
+        run(
+            [programs / "initdb", "-D", self._data, "-U", "moet", "-A", "trust", "--no-sync"],
+            **self._options,
+            check=True,
+        )
         self.url = f"postgresql://moet@127.0.0.1:{self._port}/postgres"
+        self._running = ExitStack()
 
     def start(self) -> None:
-        options = f"-p {self._port} -k '' -c listen_addresses=127.0.0.1 -c fsync=off"
-        self._run("pg_ctl", "-D", self._data, "-l", self._data / "log", "-w", "-o", options, "start")
+        where = ["-D", self._data, "-p", self._port, "-k", "", "-c", "listen_addresses=127.0.0.1"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # a pipe that nobody reads may be full
+        command = [self._programs / "postgres", *where, "-c", "fsync=off"]
+        self._process = self._running.enter_context(started(command, **self._options, **quiet))
+        wait_until(self._answers)
 
     def stop(self) -> None:
-        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+        """At once, as if it had crashed."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(LIMIT)
+        self._running.close()
 
-    def _run(self, program: str, *arguments: object) -> None:
-        command = [*self._as, str(self._programs / program), *map(str, arguments)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+    def kill(self) -> None:
+        self._running.close()
+
+    def _answers(self) -> bool:
+        assert self._process.poll() is None, "PostgreSQL ended"
+        return run([self._programs / "pg_isready", "-h", "127.0.0.1", "-p", self._port]).returncode == 0
 
 
 def free_port() -> int:
@@ -54,17 +72,17 @@ def server():
     programs = sorted(POSTGRES_FOLDERS.glob("*/bin"))
     if not programs:
         pytest.skip(f"no PostgreSQL server in {POSTGRES_FOLDERS}")
-    if os.geteuid() == 0 and shutil.which("runuser") is None:
-        pytest.skip("PostgreSQL refuses to run as root, and there is no runuser")
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         server = Server(programs[-1], Path(folder))
-        server.start()
-        yield server
-        server.stop()
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.processes)])
 def storage(request, tmp_path):
     """A storage that nobody else uses: a folder, or a database on the server in MOET_POSTGRES or a private one."""
     if request.param == "sqlite":
@@ -73,21 +91,9 @@ def storage(request, tmp_path):
     psycopg = pytest.importorskip("psycopg")
     url = os.environ.get("MOET_POSTGRES") or request.getfixturevalue("server").url
     name = f"moet_{uuid.uuid4().hex}"
-    with psycopg.connect(url, autocommit=True) as connection:
+    limits = {"connect_timeout": 60, "options": f"-c statement_timeout={LIMIT:.0f}s"}
+    with psycopg.connect(url, autocommit=True, **limits) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     yield f"{url.rpartition('/')[0]}/{name}"
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True, **limits) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def wait_until(condition, seconds=300):
-    """Wait for other processes; the limit is for a test that hangs."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the other processes did nothing"
-        time.sleep(0.05)
-
-
-@pytest.fixture(name="wait_until")
-def wait_until_fixture():
-    return wait_until

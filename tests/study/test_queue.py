@@ -25,6 +25,7 @@ from moet.study.sweep import Sweep, run  # noqa: E402
 from moet.study.trial import Runner  # noqa: E402
 from moet.study.worker import work  # noqa: E402
 from moet.teachers import Teacher, load  # noqa: E402
+from tests.processes import wait_until  # noqa: E402
 
 PLAN = Plan(tree_depths=(1, 2), mixtures=((2, 0),), seeds=1, iterations=2, rollouts=2, selection_episodes=2, episodes=3)
 
@@ -73,7 +74,7 @@ def test_a_silent_worker_loses_its_trial_and_cannot_store_it(storage, outcome):
     assert first.progress() == (4, 1, 0)
 
 
-def test_a_worker_that_says_it_lives_keeps_its_trial(storage, wait_until):
+def test_a_worker_that_says_it_lives_keeps_its_trial(storage):
     queue = sweep(storage, timing=Timing(heartbeat=1)).begin()
     claims = [queue.claim() for _ in grid(PLAN)]
     _age(queue, claims[0])
@@ -275,6 +276,7 @@ def test_reading_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.db"]
 
 
+@pytest.mark.processes
 def test_a_storage_that_is_down(caplog):
     with pytest.raises(StudyError, match=r"moet:\*\*\*@127\.0\.0\.1.*gave up after 1 s.*give the same command again"):
         sweep("postgresql://moet:secret@127.0.0.1:9/moet", timing=Timing(patience=1)).begin()
@@ -283,6 +285,7 @@ def test_a_storage_that_is_down(caplog):
 
 
 @pytest.mark.parametrize(("right", "wrong"), [("/postgres", "/nowhere"), ("moet@", "nobody@")])
+@pytest.mark.processes
 def test_a_server_that_refuses_is_not_asked_again(server, right, wrong, caplog):
     pytest.importorskip("psycopg")
     with pytest.raises(StudyError, match=r"refuses us: .*does not exist"):
@@ -290,6 +293,7 @@ def test_a_server_that_refuses_is_not_asked_again(server, right, wrong, caplog):
     assert "trying again" not in caplog.text
 
 
+@pytest.mark.processes
 def test_a_server_that_takes_calls_and_says_nothing(monkeypatch):
     monkeypatch.setattr(storage_module, "MOST_SECONDS_TO_CONNECT", 2)
     with socket.create_server(("127.0.0.1", 0)) as mute:

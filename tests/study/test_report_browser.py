@@ -1,34 +1,19 @@
 """The page as people meet it: hover, click, keys, toggles, in a real browser."""
 
-import shutil
-
 import pytest
 
 from moet.study.report import report_page, task_reports
+from tests.browser import needs_browser, started_browser, webdriver
 
 from .making import outcome
 
-selenium = pytest.importorskip("selenium.webdriver")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed")
-
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1200,1400"
-)
+pytestmark = [pytest.mark.processes, needs_browser]
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("browser")
-    options = selenium.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in [*FLAGS.split(), f"--user-data-dir={folder / 'profile'}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with started_browser(tmp_path_factory.mktemp("profile"), 1200, 1400) as driver:
+        yield driver
 
 
 PROOF = {"question": "it stays upright", "verdict": "Proved", "seconds": 0.25}
@@ -69,7 +54,7 @@ def words(browser, selector):
 
 def test_hover_shows_the_configuration(browser):
     (hard,) = marks(browser, 1, ".family-2")
-    selenium.ActionChains(browser).move_to_element(hard).perform()
+    webdriver.ActionChains(browser).move_to_element(hard).perform()
     tip = words(browser, "#tip")
     assert tip.startswith("MoËT_h E2-D0, seed 0")
     assert "before: reward 200.00 (199.00 … 201.00), fidelity 0.9900" in tip
@@ -86,7 +71,7 @@ def test_click_shows_the_policy(browser):
 
 
 def test_the_keyboard_is_enough(browser):
-    keys = selenium.Keys
+    keys = webdriver.Keys
     browser.find_element("css selector", ".fronts input[type=radio]:checked").send_keys(keys.TAB)
     first = browser.switch_to.active_element
     assert first.get_attribute("aria-label").startswith("VIPER D4")

@@ -6,6 +6,8 @@ import pytest
 
 from moet.study.signals import stop_requests
 
+pytestmark = pytest.mark.processes
+
 
 @contextmanager
 def handled(number, handler):

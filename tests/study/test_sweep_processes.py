@@ -1,7 +1,6 @@
 """Sweeps with real processes that are killed, stopped and restarted."""
 
 import os
-import signal
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -17,6 +16,9 @@ from moet.study.record import attributes
 from moet.study.storage import Timing, storage_url
 from moet.study.sweep import Sweep
 from moet.study.worker import work
+from tests.processes import LIMIT, started, stopped, wait_until
+
+pytestmark = pytest.mark.processes
 
 PLAN = Plan(
     tree_depths=(1, 2, 3, 4),
@@ -40,17 +42,9 @@ def start():
     times = {f"MOET_{name.upper()}": str(value) for name, value in vars(TIMING).items()}
     with ExitStack() as processes:
 
-        def start(*arguments, **environment):
-            process = subprocess.Popen(
-                [sys.executable, "-m", "moet", *map(str, arguments)],
-                env=os.environ | times | environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            processes.enter_context(process)
-            processes.callback(process.kill)
-            return process
+        def start(*arguments, stderr=subprocess.PIPE, **environment):
+            command = [sys.executable, "-m", "moet", *arguments]
+            return processes.enter_context(started(command, env=os.environ | times | environment, stderr=stderr))
 
         yield start
 
@@ -72,14 +66,14 @@ def undisturbed(tmp_path_factory):
     return [without_times(outcome) for outcome in begun.outcomes()]
 
 
-def test_two_killed_workers_lose_and_repeat_nothing(storage, undisturbed, start, wait_until):
+def test_two_killed_workers_lose_and_repeat_nothing(storage, undisturbed, start):
     begun = sweep(storage)
     queue = begun.begin()
     workers = [start("worker", "--storage", storage) for _ in range(2)]
     wait_until(lambda: queue.progress().complete >= 2)
     for worker in workers:
         worker.kill()
-        worker.wait()
+        worker.wait(LIMIT)
     finished = {trial.number: trial for trial in queue.finished()}
     assert 2 <= len(finished) < N_TRIALS
 
@@ -93,20 +87,19 @@ def test_two_killed_workers_lose_and_repeat_nothing(storage, undisturbed, start,
         assert list(connection.exec_driver_sql("SELECT slot FROM moet_unfinished")) == []
 
 
-def test_a_stopped_sweep_gives_its_trials_back_at_once(tmp_path, start, wait_until):
-    stopped = start("sweep", "acrobot", "--preset", "quick", "-o", tmp_path, MOET_GRACE="3600")
+def test_a_stopped_sweep_gives_its_trials_back_at_once(tmp_path, start):
+    process = start("sweep", "acrobot", "--preset", "quick", "-o", tmp_path, MOET_GRACE="3600")
     queue = None
 
     def half_way():
         nonlocal queue
-        if queue is None and (tmp_path / "study.db").exists() and stopped.poll() is None:
+        if queue is None and (tmp_path / "study.db").exists() and process.poll() is None:
             queue = Sweep("acrobot", "quick", storage=tmp_path).begin()
         return queue is not None and queue.progress().complete >= 1
 
     wait_until(half_way)
-    stopped.send_signal(signal.SIGINT)
-    _, said = stopped.communicate()
-    assert stopped.returncode == 130
+    _, said = stopped(process)
+    assert process.returncode == 130, said
     assert "the same command goes on from them" in said
     done = queue.progress().complete
     assert 1 <= done < queue.definition.trials
@@ -115,29 +108,31 @@ def test_a_stopped_sweep_gives_its_trials_back_at_once(tmp_path, start, wait_unt
     assert queue.claim() is None
 
 
-def test_a_worker_waits_for_a_server_that_comes_back(server, undisturbed, start, wait_until):
+def test_a_worker_waits_for_a_server_that_comes_back(server, undisturbed, start, tmp_path):
     begun = sweep(server.url)
     queue = begun.begin()
     ours = queue.claim()  # lest the worker be done before the server is gone
-    worker = start("worker", MOET_STORAGE=server.url, MOET_GRACE="3600")
+    said = tmp_path / "said.txt"
+    with said.open("w") as file:
+        worker = start("worker", MOET_STORAGE=server.url, MOET_GRACE="3600", stderr=file)
     wait_until(lambda: queue.progress().complete >= 1)
     server.stop()
     try:
-        assert any("does not answer" in line for line in worker.stderr)  # the first may be about compiling
+        wait_until(lambda: "does not answer" in said.read_text())
     finally:
         server.start()
     queue.give_back(ours)
-    assert "finished" in worker.communicate()[0]
+    assert "finished" in worker.communicate(timeout=LIMIT)[0]
     assert worker.returncode == 0
     assert [without_times(outcome) for outcome in outcomes(server.url)] == undisturbed
 
 
 def test_a_worker_without_a_storage(tmp_path, start):
     worker = start("worker", "--storage", "postgresql://127.0.0.1:9/moet", MOET_PATIENCE="1")
-    _, said = worker.communicate()
+    _, said = worker.communicate(timeout=LIMIT)
     assert worker.returncode == 2
     assert "gave up after 1 s" in said
     worker = start("worker", "--storage", storage_url(tmp_path))
-    _, said = worker.communicate()
+    _, said = worker.communicate(timeout=LIMIT)
     assert worker.returncode == 2
     assert "there is no study in" in said

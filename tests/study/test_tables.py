@@ -2,13 +2,13 @@ import csv
 import io
 import re
 import shutil
-import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moet.study.tables import Column, Table, to_csv, to_latex, to_markdown
+from tests.processes import run
 
 NASTY = r"100 % of $x_1$ & {a\b} ~ ^ # <i>|*`"
 
@@ -54,14 +54,16 @@ def test_latex(table):
 
 
 def latex_is_installed():
-    return shutil.which("pdflatex") and subprocess.call(["kpsewhich", "booktabs.sty"], stdout=subprocess.DEVNULL) == 0
+    return shutil.which("pdflatex") and run(["kpsewhich", "booktabs.sty"]).returncode == 0
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not latex_is_installed(), reason="pdflatex with the package booktabs is not installed")
 def test_latex_compiles(table, tmp_path):
     document = r"\documentclass{article}\usepackage{booktabs}\begin{document}" + to_latex(table) + r"\end{document}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
-    subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    run(command, cwd=tmp_path, check=True, errors="replace")  # its log has the encodings of its fonts
 
 
 def test_a_table_without_rows_has_a_head():

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import numpy as np
@@ -8,6 +7,7 @@ from moet import teachers
 from moet.envs.catalog import resolve, tasks
 from moet.errors import TeacherError
 from moet.teachers.adapters import checked
+from tests.processes import run
 
 
 @pytest.mark.parametrize("name", [*teachers.names(), "gridworld-5"])
@@ -46,8 +46,7 @@ def test_unknown_names_are_told_with_the_known_ones(name):
         teachers.load(name)
 
 
+@pytest.mark.processes
 def test_to_import_teachers_is_light():
     code = "import sys, moet.teachers; print(sorted({'torch', 'numba', 'gymnasium', 'sklearn'} & set(sys.modules)))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )
+    assert run([sys.executable, "-c", code], check=True).stdout.strip() == "[]"

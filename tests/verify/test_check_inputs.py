@@ -2,7 +2,6 @@
 
 import copy
 import random
-import subprocess
 import sys
 from array import array
 from fractions import Fraction
@@ -16,6 +15,7 @@ from moet import Mixture, Tree, save, verify
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, always, closest, equivalent
+from tests.processes import run
 
 from .small import half_planes, random_mixture, scaled
 
@@ -221,6 +221,7 @@ def test_a_proof_about_a_tree_of_scikit_learn_is_accepted_for_that_tree():
         verify.check(certificate, tree, other)
 
 
+@pytest.mark.processes
 def test_the_checker_needs_the_standard_library_only(tmp_path):
     certificate, models, _, _ = PROOFS["equivalent"]
     certificate.save(tmp_path / "proof.cert")
@@ -232,4 +233,4 @@ def test_the_checker_needs_the_standard_library_only(tmp_path):
         f"assert check({str(tmp_path / 'proof.cert')!r}, *[{str(tmp_path)!r} + f'/{{k}}.moet.json' for k in (0, 1)])\n"
         "print({'numpy', 'numba', 'scipy', 'sklearn', 'z3'} & set(sys.modules))\n"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    assert run([sys.executable, "-c", code], check=True).stdout == "set()\n"

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import subprocess
 import sys
 from array import array
 
@@ -15,6 +14,7 @@ from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Certificate, Proved, check, reaches, safe, systems
 from moet.verify.checker.plain import plain_model, plain_system, system_digest
+from tests.processes import run
 
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
 
@@ -212,6 +212,7 @@ def test_plain_models_have_the_digest_of_their_file(tmp_path):
     assert plain_model(policy()).trees[2].label == [-1, 0, 1]
 
 
+@pytest.mark.processes
 def test_the_checker_loads_the_standard_library_only(proof, tmp_path):
     """Model, system and certificate from files: neither NumPy nor the search is imported."""
     from moet import save
@@ -225,5 +226,4 @@ def test_the_checker_loads_the_standard_library_only(proof, tmp_path):
         "'moet.verify.loops.paths.search' in sys.modules)"
     )
     files = [str(tmp_path / name) for name in ("p.cert", "m.moet.json", "s.json")]
-    run = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["True", "[]", "False"]
+    assert run([sys.executable, "-c", script, *files], check=True).stdout.split() == ["True", "[]", "False"]
