@@ -1,16 +1,18 @@
 """Where a signal can get lost, and that it does not."""
 
 import _thread
+import contextlib
 import functools
 import operator
 import os
 import signal
 import sys
 import threading
+import time
 
 import pytest
 
-from moet.cli.interrupts import heard
+from moet.cli.interrupts import PAUSE, heard
 from tests.processes import run
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]  # a signal that is not heard is a test that hangs
@@ -45,6 +47,35 @@ def test_an_interrupt_in_a_finaliser_is_not_swallowed(silent, capsys):
     with pytest.raises(KeyboardInterrupt), heard():
         os.read(silent, 1 if Interrupted() else 0)  # gone before it is read
     assert capsys.readouterr().err == ""
+
+
+def interrupted_and_swallowed() -> None:
+    with contextlib.suppress(BaseException):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_somebody_catches_is_raised_again(silent):
+    with pytest.raises(KeyboardInterrupt), heard():
+        list(map(operator.call, [interrupted_and_swallowed, functools.partial(os.read, silent, 1)]))
+
+
+def test_what_is_done_about_an_interrupt_is_not_interrupted():
+    done = []
+
+    def work():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            time.sleep(3 * PAUSE)
+            try:
+                raise ValueError("in the middle of it")
+            except ValueError:
+                time.sleep(3 * PAUSE)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt), heard():
+        work()
+    assert done
 
 
 def test_other_errors_in_finalisers_are_reported_as_before(monkeypatch):
@@ -102,7 +133,7 @@ def test_elsewhere_than_in_the_main_thread_nothing_happens():
 PRELUDE = """
 import os, random, signal, sys, time
 from pathlib import Path
-from moet.cli.interrupts import heard
+from moet.cli.interrupts import PAUSE, heard
 
 def ended(child, seconds=60):
     end = time.monotonic() + seconds

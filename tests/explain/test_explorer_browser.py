@@ -79,6 +79,7 @@ def show(browser, tmp_path):
         path = tmp_path / "page.html"
         path.write_text(explorer(*arguments, **options), encoding="utf-8")
         browser.get(path.as_uri())
+        settled(browser)
         return browser
 
     browser.get_log("browser")
@@ -198,7 +199,12 @@ def test_the_map_follows_arrow_keys_and_the_mouse(show):
 
 
 def finish_map(browser):
-    browser.execute_script("while (!moet.maps.work.next().done);")
+    """Draw all of it at once, as soon as its size is known, which is after the first frame."""
+    browser.execute_async_script(
+        "const done = arguments[0], finish = () => {"
+        "  if (!moet.maps.work) return requestAnimationFrame(finish);"
+        "  while (!moet.maps.work.next().done); done(); }; finish()"
+    )
 
 
 def test_every_pixel_of_the_map_is_the_models_answer(show):
