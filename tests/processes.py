@@ -16,6 +16,9 @@ LIMIT = 300.0
 AGAIN = 20.0
 """Seconds after which a signal that was not heard is sent again."""
 
+INTERRUPTED = (130, -signal.SIGINT)
+"""How an interrupted command ends; Python makes the second of the first if it came while text was being executed."""
+
 PASSES_ON = "MOET_TEST_PROCESS"  # a variable that children inherit, whatever session they begin
 
 

@@ -8,8 +8,8 @@ import pytest
 from moet import load
 from moet.cli.output import Exit
 from moet.teachers import Teacher
+from tests.processes import INTERRUPTED, started, stopped, wait_until
 from tests.processes import run as run_process
-from tests.processes import started, stopped, wait_until
 
 QUICK = ("--iterations", 2, "--rollouts", 3, "--episodes", 5)
 SMALL = ("--experts", 2, "--depth", 0, "--hard")
@@ -129,14 +129,17 @@ def test_what_watch_and_evaluate_refuse(run, policy, tmp_path):
 
 @pytest.mark.processes
 def test_an_interrupted_run_goes_on(policy, tmp_path):
-    arguments = ["distill", "cartpole", *SMALL, "--iterations", 6, "--rollouts", 2, "--episodes", 2]
+    arguments = ["distill", "cartpole", *SMALL, "--iterations", 20, "--rollouts", 2, "--episodes", 2]
     command = [sys.executable, "-m", "moet", *map(str, arguments), "-o"]
     folder = tmp_path / "stopped.moet.json.run"
-    with started([*command, tmp_path / "stopped.moet.json"]) as process:
-        wait_until(lambda: list(folder.glob("data-0001.npz")) or process.poll() is not None)
-        _, said = stopped(process)
-    assert process.returncode == Exit.INTERRUPTED, said
-    assert "same command" in said
+    said = ""
+    while "same command" not in said:  # again if it was done, or all but done, before we looked
+        (tmp_path / "stopped.moet.json").unlink(missing_ok=True)
+        with started([*command, tmp_path / "stopped.moet.json"]) as process:
+            wait_until(lambda: list(folder.glob("data-0001.npz")) or process.poll() is not None)
+            _, said = stopped(process)
+        assert process.returncode in (Exit.OK, *INTERRUPTED), said
+    assert process.returncode in INTERRUPTED
     assert os.listdir(folder)
     for name in ("stopped", "straight"):
         run_process([*command, tmp_path / f"{name}.moet.json"], check=True)
