@@ -107,16 +107,27 @@ def test_an_error_is_one_line_without_a_traceback():
 
 
 @pytest.mark.processes
-def test_an_interrupt_is_short_and_leaves_no_file(tmp_path):
-    fifo = tmp_path / "data.csv"
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "data", "--target", "y", "-o", "m.moet.json"),
+        ("show", "data"),
+        ("check", "data", "data"),
+        ("verify", "data", "--system", "cartpole"),
+        ("distill", "cartpole", "--arrays", "data", "-o", "m.moet.json"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_an_interrupt_is_short_and_leaves_no_file(tmp_path, arguments):
+    fifo = tmp_path / "data"
     os.mkfifo(fifo)  # reading it blocks, so the command is certain to be at work when interrupted
-    command = [sys.executable, "-m", "moet", "fit", str(fifo), "--target", "y", "-o", str(tmp_path / "m.moet.json")]
-    with started(command) as process:
+    command = [sys.executable, "-m", "moet", *arguments]
+    with started(command, cwd=tmp_path) as process:
         writer = open_once_read(fifo, process)
         stdout, stderr = stopped(process)
         os.close(writer)
     assert (process.returncode, stdout, stderr) == (Exit.INTERRUPTED, "", "moet: interrupted\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 def open_once_read(fifo: Path, process: subprocess.Popen[str]) -> int:

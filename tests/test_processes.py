@@ -1,0 +1,66 @@
+"""What tests rely on: whatever they start ends, and nothing waits for ever."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import run, started, stopped, wait_until
+
+pytestmark = pytest.mark.processes
+
+FOLDER = Path(__file__).parent
+STARTS = re.compile(
+    r"\b(subprocess\.(run|call|check_call|check_output|Popen)|os\.(system|popen|posix_spawn|spawn\w*))\("
+)
+
+
+def alive(number: int) -> bool:
+    """Whether a process runs; one that nobody has asked for its code is dead."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_tests_start_processes_in_one_place_only():
+    starting = {path.name for path in FOLDER.rglob("*.py") if STARTS.search(path.read_text(encoding="utf-8"))}
+    assert starting == {"processes.py", "stress.py", Path(__file__).name}
+
+
+def test_a_process_that_hangs_is_killed():
+    with pytest.raises(subprocess.TimeoutExpired):
+        run([sys.executable, "-c", "import time; time.sleep(3600)"], limit=0.1)
+
+
+def test_a_failure_shows_what_was_said():
+    with pytest.raises(AssertionError, match="sorry"):
+        run([sys.executable, "-c", "import sys; sys.exit('sorry')"], check=True)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="there is no /proc")
+def test_children_in_other_sessions_do_not_outlive_it(tmp_path):
+    child = [sys.executable, "-c", "import time; time.sleep(3600)"]
+    code = f"import subprocess, time; print(subprocess.Popen({child}, start_new_session=True).pid, flush=True)"
+    with started([sys.executable, "-c", f"{code}; time.sleep(3600)"]) as process:
+        number = int(process.stdout.readline())
+        assert alive(number)
+    wait_until(lambda: not alive(number))
+
+
+def test_a_signal_is_sent_until_it_is_heard(monkeypatch):
+    monkeypatch.setattr("tests.processes.AGAIN", 0.1)
+    code = (
+        "import signal, sys, time\n"
+        "came = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: came.append(1))\n"
+        "print('ready', flush=True)\n"
+        "while len(came) < 3: time.sleep(0.01)\n"
+    )
+    with started([sys.executable, "-c", code]) as process:
+        assert process.stdout.readline() == "ready\n"
+        stopped(process)
+    assert process.returncode == os.EX_OK
