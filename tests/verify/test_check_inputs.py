@@ -229,7 +229,7 @@ def test_the_checker_needs_the_standard_library_only(tmp_path):
         save(model, tmp_path / f"{k}.moet.json")
     code = (
         "import sys\n"
-        "from moet.verify.check import check\n"
+        "from moet.verify.checking import check\n"
         f"assert check({str(tmp_path / 'proof.cert')!r}, *[{str(tmp_path)!r} + f'/{{k}}.moet.json' for k in (0, 1)])\n"
         "print({'numpy', 'numba', 'scipy', 'sklearn', 'z3'} & set(sys.modules))\n"
     )

@@ -5,11 +5,11 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from moet.verify.checker.documents import covers
 
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.verify import Certificate, Proved, Refuted, Unknown, check, reaches, systems
-from moet.verify.checker.documents import covers
 
 from .loops import tank, valve
 from .test_check_paths import unpacked

@@ -10,6 +10,8 @@ from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import systems
 from moet.verify.checker.enclosures import EnclosureChecker
+from moet.verify.checker.meter import Meter
+from moet.verify.checker.plain_system import plain_system
 from moet.verify.systems.system import System
 
 from .loops import tank, thermostat
@@ -120,11 +122,13 @@ def corrupt(**changes: object) -> str:
     ("text", "message"),
     [
         ("", "cannot read"),
-        ("[]", "cannot read"),
-        ("{}", "cannot read"),
-        (corrupt(version=2), "version"),
+        ("[]", "not a description"),
+        ("{}", "not a description"),
+        (corrupt(version=3), "version"),
+        (corrupt(version=1), "float32_observations"),
+        (corrupt(color="red"), "color"),
         (corrupt(initial=[["2", "1"]]), "empty"),
-        (corrupt(initial=[["nan", "1"]]), "finite"),
+        (corrupt(initial=[["nan", "1"]]), "number"),
         (corrupt(dynamics={"kind": "magic"}), "magic"),
         (corrupt(dynamics={"kind": "equations", "inputs": {}, "let": [], "step": ["__import__('os')"]}), "import"),
     ],
@@ -164,7 +168,7 @@ def checked_box(system: System, low: list[float], high: list[float], shrink: flo
     bottom, top = np.array(low), np.array(high)
     matrix = system.fitted_matrix(bottom, top)
     (least,), (most,) = system.residuals(matrix, bottom[None], top[None])
-    checker = EnclosureChecker(system.document())
+    checker = EnclosureChecker(plain_system(system), Meter())
     box = [(Fraction(a), Fraction(b)) for a, b in zip(low, high, strict=True)]
     exact_matrix = [[Fraction(v) for v in row] for row in matrix.tolist()]
     for action in range(len(system.actions)):

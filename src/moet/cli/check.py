@@ -23,8 +23,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check a proof with exact arithmetic. Exit codes: 0 accepted, 1 rejected."""
-    from moet.verify.check import check as confirm
     from moet.verify.checker.certificate import Certificate
+    from moet.verify.checking import check as confirm
 
     start = time.perf_counter()
     reason: str | None = None
@@ -47,7 +47,7 @@ def check(
 
 def _subjects(kind: str, subjects: list[str]) -> list[Any]:
     """Models are files; a system is one of those shipped, or a file."""
-    from moet.verify.check import about_system
+    from moet.verify.checking import about_system
 
     if not about_system(kind) or len(subjects) != 2 or Path(subjects[1]).exists():
         return list(subjects)  # the checker reads files itself

@@ -8,12 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from moet.verify.check import check  # not lazily: once loaded, the module of this name would hide the function
-
 if TYPE_CHECKING:
     from moet.verify import systems
     from moet.verify.box import Box
     from moet.verify.checker.certificate import Certificate
+    from moet.verify.checking import check
     from moet.verify.inputs.contrast import differences
     from moet.verify.inputs.nearest import closest, robustness_radius
     from moet.verify.inputs.queries import always, equivalent
@@ -49,6 +48,7 @@ _HOME = {
     **dict.fromkeys(["reaches", "safe"], "loops.questions"),
     "Box": "box",
     "Certificate": "checker.certificate",
+    "check": "checking",
 }
 
 

@@ -7,13 +7,16 @@ from typing import Any, TypeVar
 
 from moet.errors import CertificateError
 from moet.jit import clock
-from moet.verify.check import check
+from moet.verify.checker.meter import Interrupted
+from moet.verify.checker.words import claim_in_words
+from moet.verify.checking import check
+from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Unknown
 
 P = TypeVar("P", bound=Proved)
 
 
-def confirmed(found: P, *subjects: Any) -> P | Unknown:
+def confirmed(found: P, *subjects: Any, deadline: Deadline) -> P | Unknown:
     """Have the checker confirm a proof that a search found; what it rejects is Unknown, with its reason.
 
     Parameters
@@ -22,20 +25,21 @@ def confirmed(found: P, *subjects: Any) -> P | Unknown:
         With its certificate, and the seconds of the search as its effort.
     *subjects
         The models and the system that the certificate is about.
+    deadline : Deadline
+        Of the question; once it has passed, the check ends, and the verdict is Unknown.
     """
     start = clock()
+    reason, claim = None, None
     try:
-        check(found.certificate, *subjects)
-        rejection = None
+        check(found.certificate, *subjects, stop=lambda: deadline.passed)
+        claim = claim_in_words(found.certificate, *subjects)
+    except Interrupted:
+        reason = f"a proof was found, but time ended while it was being checked: {deadline.reason}"
     except CertificateError as error:
-        rejection = str(error)
+        reason = f"the search found a proof that the exact checker does not accept: {error}"
     searched, checking = found.effort["seconds"], clock() - start
     times = {"seconds": searched + checking, "search_seconds": searched, "check_seconds": checking}
     effort = {**found.effort, **times}
-    if rejection is None:
-        return replace(found, checked=True, effort=effort)
-    return Unknown(
-        reason=f"the search found a proof that the exact checker does not accept: {rejection}",
-        band=found.band,
-        effort=effort,
-    )
+    if reason is None:
+        return replace(found, checked=True, claim=claim, effort=effort)
+    return Unknown(reason=reason, band=found.band, effort=effort)

@@ -38,6 +38,9 @@ class Verdict:
         the same expert in float64 as in exact arithmetic. None for questions that cover the rounding of the gate.
     checked : bool
         Whether the exact checker accepted the certificate in this very call; so it is on every :class:`Proved`.
+    claim : str or None
+        What was proved, in words and with exact numbers, on every :class:`Proved` that has a certificate: what an
+        auditor signs. None on others.
     effort : mapping
         What the answer took, by name: ``seconds`` (``search_seconds`` and ``check_seconds`` apart where there was
         something to check) and counts of what was examined.
@@ -45,6 +48,7 @@ class Verdict:
 
     band: float | None = None
     checked: bool = False
+    claim: str | None = None
     effort: Mapping[str, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:

@@ -19,10 +19,14 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
+from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.plain import PlainTree
 
 _SPLIT, _CUT, _EXACT_CUT = 0, 1, 2
-_LARGEST_EXPONENT = 10**6
+_LARGEST_EXPONENT = 2**16
+_MOST_MULTIPLIERS = 10**4
+_MOST_WAITING = 10**7
+"""Sides of boxes that wait to be looked at."""
 
 
 class Side(NamedTuple):
@@ -74,9 +78,11 @@ def check_agreement(
                 group_a, group_b = a.only[e][node_a], b.only[f][node_b]
                 if group_a == group_b >= 0 or _is_empty(box, ball):
                     continue
+                if len(stack) * len(sides) > _MOST_WAITING:
+                    raise CertificateError("too many boxes wait to be looked at: the trees are too deep")
                 code = records.code()
                 if code in (_CUT, _EXACT_CUT):
-                    _check_cut(_multipliers(records, code), conditions, silent, box, ball)
+                    _check_cut(_multipliers(records, code), conditions, silent, box, ball, records.meter)
                 elif code != _SPLIT:
                     raise CertificateError(f"unknown code {code}")
                 elif group_a < 0:
@@ -92,8 +98,8 @@ def check_agreement(
 def _multipliers(records: Records, code: int) -> list[tuple[int, Fraction]]:
     """Conditions with their multipliers, none of them negative; in an exact cut each comes with an exponent."""
     (count,) = records.refs(1)
-    if count < 0:
-        raise CertificateError("a negative number of multipliers")
+    if not 0 <= count <= _MOST_MULTIPLIERS:
+        raise CertificateError(f"a cut with {count} multipliers")
     if code == _CUT:
         return [(ref, Fraction(number)) for ref, number in records.multipliers(count)]
     refs, numbers = records.refs(2 * count), records.numbers(count)
@@ -111,6 +117,7 @@ def _check_cut(
     silent: set[int],
     box: list[tuple[Side, Side]],
     ball: Ball | None,
+    meter: Meter,
 ) -> None:
     scale = math.lcm(*(factor.denominator for _, factor in multipliers))
     direction, bound, strict = [0] * len(box), 0, False
@@ -118,6 +125,7 @@ def _check_cut(
         if not 0 <= ref < len(conditions) or ref in silent:
             raise CertificateError(f"there is no condition {ref}")
         condition, whole = conditions[ref], int(factor * scale)
+        meter.spend(cost(len(box) + 1, whole.bit_length() + condition.bound.bit_length()))
         direction = [total + whole * c for total, c in zip(direction, condition.coefficients, strict=True)]
         bound += whole * condition.bound
         strict |= condition.strict and whole > 0

@@ -17,6 +17,7 @@ import hashlib
 import json
 import math
 import os
+import stat
 import struct
 import sys
 import tempfile
@@ -29,6 +30,8 @@ from typing import IO, Any
 
 from moet.errors import CertificateError
 from moet.files import written_whole
+from moet.verify.checker.meter import Meter
+from moet.verify.checker.reading import MOST_BYTES, members, parse
 
 MAGIC = b"moet-certificate 2\n"
 IN_MEMORY = 32 * 2**20
@@ -38,8 +41,8 @@ _COUNTS = struct.Struct("<IIII")
 _SIZES = (1, 4, 8)
 _WAITING = 2**20
 """Bytes of records that are packed into one block."""
-_LARGEST_BLOCK = 2**28
-_LONGEST_HEADER = 2**28
+_LARGEST_BLOCK = 2**26
+"""Bytes of one block, packed or not."""
 
 
 class Certificate:
@@ -97,9 +100,9 @@ class Certificate:
             self._waiting, self._n_waiting = [], 0
         return self._blocks
 
-    def records(self) -> Records:
-        """Read the records from the beginning."""
-        return Records(self._read_blocks())
+    def records(self, meter: Meter | None = None) -> Records:
+        """Read the records from the beginning; ``meter`` counts what that takes."""
+        return Records(self._read_blocks(), meter or Meter())
 
     @property
     def n_bytes(self) -> int:
@@ -122,12 +125,14 @@ class Certificate:
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate file; damaged and foreign files are refused."""
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise CertificateError("it is not a file")
             with open(path, "rb") as file:
                 return cls._read(file)
-        except OSError as error:
-            raise CertificateError(f"cannot read {path}: {error.strerror}") from error
         except CertificateError as error:
-            raise CertificateError(f"{path}: {error}") from None
+            raise CertificateError(f"{path!s}: {error}") from None
+        except (OSError, ValueError, MemoryError) as error:
+            raise CertificateError(f"cannot read {path!s}: {getattr(error, 'strerror', None) or error}") from None
 
     def __repr__(self) -> str:
         return f"Certificate({self.kind!r}, {self.n_bytes} bytes)"
@@ -154,7 +159,9 @@ class Certificate:
         if file.read(len(MAGIC)) != MAGIC:
             raise CertificateError("not a certificate that this version reads")
         digest.update(MAGIC)
-        line = file.readline(_LONGEST_HEADER)
+        line = file.readline(MOST_BYTES + 1)
+        if len(line) > MOST_BYTES:
+            raise CertificateError(f"the header has more than {MOST_BYTES} bytes")
         digest.update(line)
         certificate = cls(*_parse_header(line))
         while any(counts := take(_COUNTS.size)):
@@ -162,7 +169,7 @@ class Certificate:
             if not 0 < length <= _LARGEST_BLOCK:
                 raise CertificateError(f"a block claims {length} bytes")
             certificate._blocks.write(counts + take(length))
-        if file.read() != digest.digest():
+        if file.read(digest.digest_size + 1) != digest.digest():
             raise CertificateError("the file is damaged: its checksum does not match")
         return certificate
 
@@ -185,23 +192,34 @@ class Certificate:
 
 
 class Records:
-    """Records in the order in which they were added. Reading past the end is an error, not silence."""
+    """Records in the order in which they were added. Reading past the end is an error, not silence.
 
-    def __init__(self, blocks: Iterator[tuple[bytes, array[int], array[float]]]) -> None:
+    Every code and every multiplier costs work, as much as :meth:`charge` said last.
+    """
+
+    def __init__(self, blocks: Iterator[tuple[bytes, array[int], array[float]]], meter: Meter) -> None:
+        self.meter = meter
+        self._per_code = self._per_multiplier = 1
         self._blocks = blocks
         self._codes: Iterator[int] = iter(())
         self._refs: Iterator[int] = iter(())
         self._numbers: Iterator[float] = iter(())
 
+    def charge(self, per_code: int, per_multiplier: int) -> None:
+        """Say what the reader of the records does with each of them, in units of the meter."""
+        self._per_code, self._per_multiplier = per_code, per_multiplier
+
     def code(self) -> int:
         """Next code."""
-        for code in self._codes:
-            return code
-        self._next_block()
-        return self.code()
+        self.meter.spend(self._per_code)
+        while True:
+            for code in self._codes:
+                return code
+            self._next_block()
 
     def refs(self, count: int) -> list[int]:
         """Next references."""
+        self.meter.spend(count)
         return [self._ref() for _ in range(count)]
 
     def numbers(self, count: int) -> list[float]:
@@ -210,6 +228,7 @@ class Records:
 
     def multipliers(self, count: int) -> list[tuple[int, float]]:
         """Next references with their numbers, none of them negative."""
+        self.meter.spend(count * self._per_multiplier)
         pairs = []
         for _ in range(count):
             ref, number = self._ref(), self._number()
@@ -238,6 +257,7 @@ class Records:
     def _next_block(self) -> None:
         if any(True for part in (self._refs, self._numbers) for _ in part):
             raise CertificateError("a block has more references or numbers than its codes call for")
+        self.meter.spend(1)
         try:
             codes, refs, numbers = next(self._blocks)
         except StopIteration:
@@ -246,11 +266,8 @@ class Records:
 
 
 def _parse_header(line: bytes) -> tuple[str, dict[str, Any]]:
-    try:
-        header = json.loads(line)
-        kind, claim = header["kind"], header["claim"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise CertificateError("the header is damaged") from None
+    header = members(parse(line), "the header", ("kind", "claim"))
+    kind, claim = header["kind"], header["claim"]
     if not isinstance(kind, str) or not isinstance(claim, dict):
         raise CertificateError("the header is damaged")
     return kind, claim

@@ -12,9 +12,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.meter import Meter
+from moet.verify.checker.plain_system import Affine, Equations, PlainSystem
+from moet.verify.checker.reading import exact, shown
 
 BITS = 80
 ONE = 1 << BITS
@@ -24,6 +27,15 @@ MAX_BOXES = 4000
 
 TEST_TOLERANCE = ONE >> 30
 """Where the two sides of a comparison are closer than this, both outcomes count as possible."""
+
+LARGEST = ONE << 1024
+"""Beyond this, the values of a step are out of the range of float64, and nothing is said of them."""
+
+MOST_DEPTH = 60
+"""Operations inside one another."""
+
+FARTHEST_ANGLE = ONE << 10
+"""Sine and cosine of larger numbers are taken to be anything from -1 to 1."""
 
 Interval = tuple[int, int]
 Box = list[tuple[Fraction, Fraction]]
@@ -51,14 +63,20 @@ def _negative(a: Interval) -> Interval:
 
 def _times(a: Interval, b: Interval) -> Interval:
     products = (a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1])
-    return min(products) >> BITS, -(-max(products) >> BITS)
+    return _in_range(min(products) >> BITS, -(-max(products) >> BITS))
+
+
+def _in_range(low: int, high: int) -> Interval:
+    if low < -LARGEST or high > LARGEST:
+        raise CertificateError("a step may be beyond the range of float64")
+    return low, high
 
 
 def _over(a: Interval, b: Interval) -> Interval:
     if b[0] <= 0 <= b[1]:
         raise CertificateError("a step may divide by zero")
     pairs = [(x << BITS, y) for x in a for y in b]
-    return min(x // y for x, y in pairs), max(-(-x // y) for x, y in pairs)
+    return _in_range(min(x // y for x, y in pairs), max(-(-x // y) for x, y in pairs))
 
 
 def _hull(a: Interval, b: Interval) -> Interval:
@@ -68,6 +86,8 @@ def _hull(a: Interval, b: Interval) -> Interval:
 def _wave(x: Interval, first: int) -> Interval:
     """Sine (``first`` = 1) or cosine (0) of all numbers in ``x``, by its tangent at the middle: |f''| <= 1."""
     middle = (x[0] + x[1]) >> 1
+    if abs(middle) > FARTHEST_ANGLE:
+        return -ONE, ONE
     reach = max(x[1] - middle, middle - x[0])
     value, other = _wave_at(middle, first), _wave_at(middle, 1 - first)
     slope = max(abs(other[0]), abs(other[1]))
@@ -103,21 +123,28 @@ Expression = Callable[[dict[str, Value]], Value]
 
 
 class _Equations:
-    """The equations of a step, evaluated on boxes."""
+    """The equations of a step, evaluated on boxes; ``size`` is how many operations that takes."""
 
-    def __init__(self, system: dict[str, Any]) -> None:
-        dynamics = system["dynamics"]
-        self.states: list[str] = system["states"]
-        self.inputs = {
-            name: [rounded(Fraction(value)) for value in values] for name, values in dynamics["inputs"].items()
-        }
-        self.let = [(name, _compiled(text)) for name, text in dynamics["let"]]
-        self.step = [_compiled(text) for text in dynamics["step"]]
-        if len(self.step) != len(self.states):
-            raise CertificateError("the system does not have one equation per state")
-        names = [*self.states, *self.inputs, *(name for name, _ in self.let)]
-        if len(set(names)) < len(names):
-            raise CertificateError("a name of the system has two meanings")
+    def __init__(self, states: list[str], equations: Equations) -> None:
+        self.states = states
+        self.inputs = {name: [rounded(value) for value in values] for name, values in equations.inputs.items()}
+        known = {*states, *self.inputs}
+        self.size = 0
+        self.let = []
+        for name, text in equations.let:
+            self.let.append((name, self._compiled(text, known)))
+            known.add(name)
+        self.step = [self._compiled(text, known) for text in equations.step]
+
+    def _compiled(self, text: str, known: set[str]) -> Expression:
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise CertificateError(f"the equation {shown(text)} cannot be read") from None
+        compiler = _Compiler(text, known)
+        expression = compiler.compile(tree)
+        self.size += compiler.size
+        return expression
 
     def next(self, box: list[Interval], action: int) -> list[Value]:
         """Next states from a box."""
@@ -130,37 +157,46 @@ class _Equations:
         return [expression(known) for expression in self.step]
 
 
-def _compiled(text: str) -> Expression:
-    return _compile(ast.parse(text, mode="eval").body, text)
+class _Compiler:
+    """Makes functions, from the values of names to the value of an expression, of a text."""
 
+    def __init__(self, text: str, known: set[str]) -> None:
+        self.text = text
+        self.known = known
+        self.size = 0
 
-def _compile(node: ast.expr, text: str) -> Expression:
-    """Function from the values of the names to the value of an expression."""
-    match node:
-        case ast.Name(id=name):
-            return lambda known: known[name]
-        case ast.Constant():
-            constant = Value(rounded(Fraction(ast.get_source_segment(text, node) or "")), {})
-            return lambda known: constant
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _applied(_opposite, text, operand)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _compile(operand, text)
-        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))) if 1 <= exponent <= 16:
-            return _applied(lambda x: _power(x, exponent), text, base)
-        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
-            return _applied(_OPERATIONS[type(operation)], text, left, right)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-            return _applied(_FUNCTIONS[name], text, *arguments)
-        case ast.IfExp(test=ast.Compare(left=left, ops=[ast.LtE()], comparators=[right]), body=then, orelse=other):
-            return _applied(_choice, text, left, right, then, other)
-        case _:
-            raise CertificateError(f"the equation {text!r} is not understood")
+    def compile(self, node: ast.expr, depth: int = 0) -> Expression:
+        """Function of an expression."""
+        self.size += 1
+        if depth > MOST_DEPTH:
+            raise CertificateError(f"the equation {shown(self.text)} is nested more than {MOST_DEPTH} deep")
+        match node:
+            case ast.Name(id=name) if name in self.known:
+                return lambda known: known[name]
+            case ast.Constant():
+                constant = Value(rounded(exact(ast.get_source_segment(self.text, node), "an equation")), {})
+                return lambda known: constant
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._applied(_opposite, depth, operand)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.compile(operand, depth + 1)
+            case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))) if 1 <= exponent <= 16:
+                self.size += exponent
+                return self._applied(lambda x: _power(x, exponent), depth, base)
+            case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
+                return self._applied(_OPERATIONS[type(operation)], depth, left, right)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+                name in _FUNCTIONS and len(arguments) == _ARGUMENTS[name]
+            ):
+                return self._applied(_FUNCTIONS[name], depth, *arguments)
+            case ast.IfExp(test=ast.Compare(left=left, ops=[ast.LtE()], comparators=[right]), body=then, orelse=other):
+                return self._applied(_choice, depth, left, right, then, other)
+            case _:
+                raise CertificateError(f"the equation {shown(self.text)} is not understood")
 
-
-def _applied(function: Callable[..., Value], text: str, *parts: ast.expr) -> Expression:
-    arguments = [_compile(part, text) for part in parts]
-    return lambda known: function(*[argument(known) for argument in arguments])
+    def _applied(self, function: Callable[..., Value], depth: int, *parts: ast.expr) -> Expression:
+        arguments = [self.compile(part, depth + 1) for part in parts]
+        return lambda known: function(*[argument(known) for argument in arguments])
 
 
 def _choice(left: Value, right: Value, then: Value, otherwise: Value) -> Value:
@@ -248,6 +284,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Mult: _product,
     ast.Div: _quotient,
 }
+_ARGUMENTS = {"sin": 1, "cos": 1, "sqrt": 1, "abs": 1, "min": 2, "max": 2}
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sin": lambda x: _chain(x, _wave(x.range, 1), _wave(x.range, 0)),
     "cos": lambda x: _chain(x, _wave(x.range, 0), _negative(_wave(x.range, 1))),
@@ -261,34 +298,37 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 class EnclosureChecker:
     """Checks claims about one step of a system."""
 
-    def __init__(self, system: dict[str, Any]) -> None:
-        self.disturbance = [(Fraction(low), Fraction(high)) for low, high in system["disturbance"]]
-        dynamics = system["dynamics"]
-        self._affine = dynamics["kind"] == "affine"
-        if self._affine:
-            self._matrix = [[Fraction(value) for value in row] for row in dynamics["matrix"]]
-            self._offsets = [[Fraction(value) for value in row] for row in dynamics["offsets"]]
-        elif dynamics["kind"] == "equations":
-            self._equations = _Equations(system)
-        else:
-            raise CertificateError(f"unknown dynamics {dynamics['kind']!r}")
+    def __init__(self, system: PlainSystem, meter: Meter) -> None:
+        self.disturbance = system.disturbance
+        self._meter = meter
+        self._affine = system.dynamics if isinstance(system.dynamics, Affine) else None
+        if isinstance(system.dynamics, Equations):
+            self._equations = _Equations(system.states, system.dynamics)
 
     def check(
         self, matrix: list[list[Fraction]], box: Box, action: int, low: list[Fraction], high: list[Fraction]
     ) -> None:
         """Confirm that step(x) − matrix·x, with any disturbance, lies between ``low`` and ``high`` for x in the box."""
         allowed = [(a - noise[0], b - noise[1]) for a, b, noise in zip(low, high, self.disturbance, strict=True)]
-        if self._affine:
-            holds = self._affine_holds(matrix, box, action, allowed)
+        if self._affine is not None:
+            holds = self._affine_holds(self._affine, matrix, box, action, allowed)
         else:
             holds = self._holds(matrix, box, action, allowed)
         if not holds:
             raise CertificateError(f"a model of the step does not hold for action {action}")
 
     def _affine_holds(
-        self, matrix: list[list[Fraction]], box: Box, action: int, allowed: list[tuple[Fraction, Fraction]]
+        self,
+        affine: Affine,
+        matrix: list[list[Fraction]],
+        box: Box,
+        action: int,
+        allowed: list[tuple[Fraction, Fraction]],
     ) -> bool:
-        for row, given, offset, (least, most) in zip(self._matrix, matrix, self._offsets[action], allowed, strict=True):
+        self._meter.spend(100 * len(box) ** 2)
+        for row, given, offset, (least, most) in zip(
+            affine.matrix, matrix, affine.offsets[action], allowed, strict=True
+        ):
             ends = [sorted(((a - b) * x[0], (a - b) * x[1])) for a, b, x in zip(row, given, box, strict=True)]
             if offset + sum(end[0] for end in ends) < least or offset + sum(end[1] for end in ends) > most:
                 return False
@@ -303,6 +343,7 @@ class EnclosureChecker:
         n_boxes = 1
         while boxes:
             piece = boxes.pop()
+            self._meter.spend(10 * self._equations.size * (1 + len(box)))
             blame = self._failing(rows, piece, action, inner)
             if blame is None:
                 continue

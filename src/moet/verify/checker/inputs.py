@@ -13,87 +13,91 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker import claims
 from moet.verify.checker.agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.certificate import Certificate, Records
-from moet.verify.checker.plain import PlainModel, PlainTree
+from moet.verify.checker.meter import Meter, cost
+from moet.verify.checker.plain import PlainModel, PlainTree, typed
+from moet.verify.checker.reading import plain
 
 _MOST_OPEN = 16
+_LARGEST_LOGIT = 2**1023
+"""Logits below this do not overflow, nor does any sum on the way."""
+
+_FAR = 10**150
+"""Where a side is open, proofs hold for numbers up to this, and further out as long as no logit overflows."""
 
 
-def check_static(certificate: Certificate, *models: PlainModel) -> None:
+def check_static(certificate: Certificate, models: Sequence[PlainModel], meter: Meter) -> None:
     """Raise :class:`CertificateError` unless the certificate proves its claim about these models."""
-    claims = {"always": _check_always, "equivalent": _check_equivalent, "closest": _check_closest}
-    if certificate.kind not in claims:
-        raise CertificateError(f"a proof of kind {certificate.kind!r} is not about single inputs")
-    if any(model.prediction != "hard" for model in models):
+    n_models = 2 if certificate.kind == "equivalent" else 1
+    if len(models) != n_models:
+        raise CertificateError(f"the proof is about {n_models} model(s), got {len(models)}")
+    if not all(model.is_hard for model in models):
         raise CertificateError("certificates are about hard models")
-    records = certificate.records()
-    try:
-        claims[certificate.kind](certificate.claim, models, records)
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
-        if isinstance(error, CertificateError):
-            raise
-        raise CertificateError(f"the claim cannot be read: {error!r}") from error
+    for model in models:
+        meter.hold(len(model.bias) ** 2 * (len(model.feature_names) + 1))
+    claim, records = plain(certificate.claim), certificate.records(meter)
+    first, last = models[0], models[-1]
+    if certificate.kind == "always":
+        _check_always(claims.always(claim, first), first, records)
+    elif certificate.kind == "equivalent":
+        _check_equivalent(claims.equivalent(claim, first, last), first, last, records)
+    else:
+        _check_closest(claims.closest(claim, first), first, records)
     records.finish()
 
 
-def _check_always(claim: dict[str, Any], models: Sequence[PlainModel], records: Records) -> None:
-    (model,) = _identified(models, [claim["model"]])
-    answers = _labels(claim["answers"], [model])
-    groups = [int(label not in answers) for label in model.classes]
-    lo, hi = _box(claim, model)
+def _check_always(claim: claims.Always, model: PlainModel, records: Records) -> None:
+    answers = set(map(typed, claim.answers))
+    groups = [int(typed(label) not in answers) for label in model.classes]
+    lo, hi = claim.box
     for part_lo, part_hi in _parts_of_one_sign(model, lo, hi):
         unit = _coordinate_unit([model], [*part_lo, *part_hi])
         conditions = _relaxed_conditions(model, part_lo, part_hi)
-        (a,) = _grouped([model], [groups], unit, [conditions])
+        (a,) = _grouped([model], [groups], unit, [conditions], records)
         check_agreement(records, a, _constant(len(lo)), _sides(part_lo, part_hi, unit), None)
 
 
-def _check_equivalent(claim: dict[str, Any], models: Sequence[PlainModel], records: Records) -> None:
-    first, second = _identified(models, claim["models"])
-    if len(first.feature_names) != len(second.feature_names):
-        raise CertificateError("the models have different numbers of features")
-    labels = first.classes + [label for label in second.classes if label not in first.classes]
-    wanted = labels if claim["classes"] is None else _labels(claim["classes"], [first, second])
-    number = {label: labels.index(label) + 1 if label in wanted else 0 for label in labels}
-    lo, hi = _box(claim, first)
+def _check_equivalent(claim: claims.Equivalent, first: PlainModel, second: PlainModel, records: Records) -> None:
+    number = {label: k + 1 for k, label in enumerate(dict.fromkeys(map(typed, [*first.classes, *second.classes])))}
+    if claim.classes is not None:
+        wanted = set(map(typed, claim.classes))
+        number = {label: k if label in wanted else 0 for label, k in number.items()}
+    lo, hi = claim.box
     unit = _coordinate_unit([first, second], [*lo, *hi])
-    groups = [[number[label] for label in model.classes] for model in (first, second)]
-    a, b = _grouped([first, second], groups, unit, [_exact_conditions(first), _exact_conditions(second)])
+    groups = [[number[typed(label)] for label in model.classes] for model in (first, second)]
+    a, b = _grouped([first, second], groups, unit, [_exact_conditions(first), _exact_conditions(second)], records)
     check_agreement(records, a, b, _sides(lo, hi, unit), None)
 
 
-def _check_closest(claim: dict[str, Any], models: Sequence[PlainModel], records: Records) -> None:
-    (model,) = _identified(models, [claim["model"]])
-    lo, hi = _box(claim, model)
-    point = _numbers(claim["point"], len(lo))
-    distance = None if claim["distance"] is None else Fraction(claim["distance"])
-    groups = [int(label in _wanted(claim, model, point)) for label in model.classes]
-    unit = _coordinate_unit([model], [*lo, *hi, *point, *([] if distance is None else [distance])])
+def _check_closest(claim: claims.Closest, model: PlainModel, records: Records) -> None:
+    lo, hi = claim.box
+    distance = claim.distance
+    groups = _wanted(claim, model)
+    unit = _coordinate_unit([model], [*lo, *hi, *claim.point, distance])
     sides = _sides(lo, hi, unit)
     ball = None
     if distance is not None:
-        centre, radius = [int(value * unit) for value in point], int(distance * unit)
-        if claim["norm"] == "l1":
+        centre, radius = [int(value * unit) for value in claim.point], int(distance * unit)
+        if claim.norm == "l1":
             ball = Ball(centre, radius)
-        elif claim["norm"] == "linf":
+        else:
             sides = [
                 (max(low, Side(c - radius, True)), min(high, Side(c + radius, True), key=from_above))
                 for (low, high), c in zip(sides, centre, strict=True)
             ]
-        else:
-            raise CertificateError(f"there is no norm {claim['norm']!r}")
-    (a,) = _grouped([model], [groups], unit, [_exact_conditions(model)])
+    (a,) = _grouped([model], [groups], unit, [_exact_conditions(model)], records)
     check_agreement(records, a, _constant(len(lo)), sides, ball)
 
 
-def _wanted(claim: dict[str, Any], model: PlainModel, point: list[Fraction]) -> list[Any]:
-    """Labels whose inputs keep the claimed distance."""
-    if claim["answer"] is not None:
-        return _labels([claim["answer"]], [model])
+def _wanted(claim: claims.Closest, model: PlainModel) -> list[int]:
+    """Group 1 of the classes whose inputs keep the claimed distance."""
+    if claim.answer is not None:
+        return [int(typed(label) == typed(claim.answer)) for label in model.classes]
+    point = claim.point
     logits = [
         Fraction(b) + sum(Fraction(w) * x for w, x in zip(row, point, strict=True))
         for row, b in zip(model.weights, model.bias, strict=True)
@@ -103,40 +107,7 @@ def _wanted(claim: dict[str, Any], model: PlainModel, point: list[Fraction]) -> 
     while tree.label[node] < 0:
         below = point[tree.feature[node]] <= Fraction(tree.threshold[node])
         node = tree.left[node] if below else tree.right[node]
-    return [label for k, label in enumerate(model.classes) if k != tree.label[node]]
-
-
-def _identified(models: Sequence[PlainModel], digests: list[str]) -> Sequence[PlainModel]:
-    if len(models) != len(digests):
-        raise CertificateError(f"the proof is about {len(digests)} model(s), got {len(models)}")
-    for model, digest in zip(models, digests, strict=True):
-        if model.digest != digest:
-            raise CertificateError("the proof is about another model: the digests differ")
-    return models
-
-
-def _labels(labels: list[Any], models: Sequence[PlainModel]) -> list[Any]:
-    for label in labels:
-        if not any(label in model.classes for model in models):
-            raise CertificateError(f"there is no class {label!r}")
-    return labels
-
-
-def _numbers(values: list[float], count: int) -> list[Fraction]:
-    if len(values) != count:
-        raise CertificateError(f"expected {count} numbers, got {len(values)}")
-    return [Fraction(value) for value in values]
-
-
-def _box(claim: dict[str, Any], model: PlainModel) -> tuple[list[Fraction | None], list[Fraction | None]]:
-    """Sides of the domain, None where it is open."""
-    n_features = len(model.feature_names)
-    if len(claim["lo"]) != n_features or len(claim["hi"]) != n_features:
-        raise CertificateError("the domain does not fit the model")
-    lo, hi = ([None if side is None else Fraction(side) for side in claim[name]] for name in ("lo", "hi"))
-    if any(low is not None and high is not None and low > high for low, high in zip(lo, hi, strict=True)):
-        raise CertificateError("the domain is empty")
-    return lo, hi
+    return [int(k != tree.label[node]) for k in range(len(model.classes))]
 
 
 def _parts_of_one_sign(
@@ -191,21 +162,27 @@ def _relaxed_conditions(model: PlainModel, lo: list[Fraction | None], hi: list[F
     """conditions[e][k]: float64 arithmetic may prefer expert e to k.
 
     The error of a logit is at most (d + 2)·2⁻⁵³·(|b| + Σ|w_i||x_i|) + 2⁻³⁰⁰; |x_i| is at most the larger absolute value
-    of two finite sides, and ±x_i where a side is open and the box on one side of zero.
+    of two finite sides, and ±x_i where a side is open and the box on one side of zero. That holds where the sum in
+    brackets is below 2¹⁰²³, so that nothing overflows: it must be between finite sides, and up to 10¹⁵⁰ where one is
+    open; nothing is claimed of inputs further out for which it is not.
     """
     factor = Fraction(len(lo) + 2, 2**53)
-    slopes, constants = [], []
+    slopes: list[list[Fraction]] = []
+    constants: list[Fraction] = []
     for row, b in zip(model.weights, model.bias, strict=True):
-        constant, slope = factor * abs(Fraction(b)) + Fraction(1, 2**300), []
+        size, slope, further = abs(Fraction(b)), [], Fraction(0)
         for w, low, high in zip(row, lo, hi, strict=True):
             if low is not None and high is not None:
-                constant += factor * abs(Fraction(w)) * max(abs(low), abs(high))
+                size += abs(Fraction(w)) * max(abs(low), abs(high))
                 slope.append(Fraction(0))
             else:
                 sign = 1 if low is not None and low >= 0 else -1
                 slope.append(sign * factor * abs(Fraction(w)))
+                further += abs(Fraction(w)) * _FAR
+        if size + further >= _LARGEST_LOGIT and len(model.bias) > 1:
+            raise CertificateError("the gate's logits may overflow in the domain")
         slopes.append(slope)
-        constants.append(constant)
+        constants.append(factor * size + Fraction(1, 2**300))
     experts = range(len(model.bias))
     return [
         [
@@ -221,11 +198,18 @@ def _relaxed_conditions(model: PlainModel, lo: list[Fraction | None], hi: list[F
 
 
 def _grouped(
-    models: Sequence[PlainModel], groups: list[list[int]], unit: int, conditions: list[list[list[Linear]]]
+    models: Sequence[PlainModel],
+    groups: list[list[int]],
+    unit: int,
+    conditions: list[list[list[Linear]]],
+    records: Records,
 ) -> list[Grouped]:
     """Models with integers for coordinates and weights, both in the same units for all of them."""
     linear = [condition for of_model in conditions for of_expert in of_model for condition in of_expert]
     scale = math.lcm(*{number.denominator for row, bound, _ in linear for number in (*row, bound)})
+    d = len(models[0].feature_names)
+    records.meter.spend(cost(len(linear) * (d + 1), scale.bit_length() + unit.bit_length()))
+    records.charge(1 + d, 1)
     result = []
     for model, group_of_class, of_model in zip(models, groups, conditions, strict=True):
         trees = [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]

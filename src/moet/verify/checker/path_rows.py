@@ -14,18 +14,21 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from math import ceil, floor, lcm
-from typing import Any
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents import action_number, interval, sized, vector
+from moet.verify.checker.claims import Paths
+from moet.verify.checker.geometry import action_number
+from moet.verify.checker.meter import Meter, cost
+from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree
+from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, Vector
 
 UNIT = Fraction(1, 2**53)
 """Largest relative error of one float64 operation."""
 
-Vector = list[Fraction]
-HalfSpace = tuple[Vector, Fraction]
-"""Coefficients a and bound b of a·x <= b."""
+LARGEST = 2**1020
+"""States and logits below this do not overflow, nor does any sum on the way."""
+
 Tests = dict[tuple[int, bool], float]
 """Thresholds by state and side: True is x <= threshold, False is x > threshold."""
 
@@ -37,33 +40,26 @@ class ClosedLoop:
     always hold), and the conditions of the goal.
     """
 
-    def __init__(
-        self, model: PlainModel, system: dict[str, Any], steps: int, goal: list[dict[str, Any]] | None
-    ) -> None:
+    def __init__(self, model: PlainModel, system: PlainSystem, claim: Paths, meter: Meter) -> None:
         self.trees = model.trees
         self.n_experts = len(model.trees)
-        self.steps = steps
-        self.d = d = len(system["states"])
-        if len(model.feature_names) != d:
-            raise CertificateError(f"the model has {len(model.feature_names)} features, the system {d} states")
-        dynamics = system["dynamics"]
-        if dynamics["kind"] != "affine":
+        self.steps = claim.steps
+        self.meter = meter
+        self.d = d = len(system.states)
+        if not isinstance(system.dynamics, Affine):
             raise CertificateError("this kind of proof is about affine systems")
-        self.box = _box(system["initial"], d)
-        self.matrix = [vector(row, d) for row in sized(dynamics["matrix"], d)]
-        disturbance = _box(system["disturbance"], d)
-        self.radius = [(high - low) / 2 for low, high in disturbance]
-        middle = [(high + low) / 2 for low, high in disturbance]
-        offsets = sized(dynamics["offsets"], len(system["actions"]))
-        self.offsets = [[a + b for a, b in zip(vector(row, d), middle, strict=True)] for row in offsets]
-        self.observation_error = vector(system["observation_error"], d)
-        if any(error < 0 for error in self.observation_error):
-            raise CertificateError("an observation error is negative")
-        actions = [action_number(label, system["actions"]) for label in model.classes]
+        self.box = system.initial
+        self.matrix = system.dynamics.matrix
+        self.radius = [(high - low) / 2 for low, high in system.disturbance]
+        middle = [(high + low) / 2 for low, high in system.disturbance]
+        self.offsets = [[a + b for a, b in zip(row, middle, strict=True)] for row in system.dynamics.offsets]
+        self.observation = Observation(system.noise, system.float32)
+        meter.hold(sum(len(tree.label) for tree in model.trees) * 2 * d)
+        actions = [action_number(label, system.actions) for label in model.classes]
         self.actions = [_actions(tree, actions) for tree in model.trees]
         self.tests = [_tests(tree) for tree in model.trees]
 
-        self.needs, self.goals = _conditions(system, d, goal)
+        self.needs, self.goals = _conditions(system, claim.goal)
         conditions = self.needs + self.goals
         self.bounds = [bound for _, bound in conditions]
         self.first_need = self.n_experts + d
@@ -77,25 +73,29 @@ class ClosedLoop:
 
     def _gate_errors(self, bias: Vector) -> Vector:
         """Bound the error of every logit in float64: |error| <= (d + 2)·u·(|bias| + Σ|w||x|) + 2^-300."""
-        if self.n_experts == 1:
-            return [Fraction(0)]
         largest = [Fraction(0)] * self.d
         box = self.box
         for _ in range(max(self.steps, 1)):
             largest = [max(most, abs(low), abs(high)) for most, (low, high) in zip(largest, box, strict=True)]
+            if max(largest) >= LARGEST:
+                raise CertificateError("states may be beyond the range of float64")
             box = self._next_box(box)
-        seen = [most + error for most, error in zip(largest, self.observation_error, strict=True)]
+        self.observation_errors = self.observation.errors(largest)
+        if self.n_experts == 1:
+            return [Fraction(0)]
+        seen = [most + error for most, error in zip(largest, self.observation_errors, strict=True)]
         sizes = [
             abs(b) + sum(abs(w) * x for w, x in zip(row, seen, strict=True))
             for row, b in zip(self.functions, bias, strict=False)
         ]
-        if max(sizes) >= 2**1020:
+        if max(sizes) >= LARGEST:
             raise CertificateError("the gate's logits may overflow")
         return [(self.d + 2) * UNIT * size + Fraction(1, 2**300) for size in sizes]
 
     def _next_box(self, box: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
         """States one step after those of a box, as far as they meet the needs."""
         sides = []
+        self.meter.spend(cost(self.d**2, 2048))
         for k in range(self.d):
             terms = [sorted((a * low, a * high)) for a, (low, high) in zip(self.matrix[k], box, strict=True)]
             low = sum((least for least, _ in terms), min(row[k] for row in self.offsets) - self.radius[k])
@@ -110,22 +110,34 @@ class ClosedLoop:
 
     def _make_integers(self, bias: Vector) -> None:
         # x_0, over one denominator
-        self.x_denominator = _denominator(side for sides in self.box for side in sides)
+        self.x_denominator = self._denominator(side for sides in self.box for side in sides)
         self.low = [int(low * self.x_denominator) for low, _ in self.box]
         self.high = [int(high * self.x_denominator) for _, high in self.box]
         # c_t, over a power of one denominator
-        step = _denominator([*self.radius, *(v for row in (*self.matrix, *self.offsets) for v in row)])
+        step = self._denominator([*self.radius, *(v for row in (*self.matrix, *self.offsets) for v in row)])
+        longest = self.steps * step.bit_length()
+        self.meter.spend(cost(self.steps, longest))
+        self.meter.hold(self.steps, longest // 2)
         self.powers = [step**t for t in range(self.steps + 1)]
         self.integer_matrix = [[int(v * step) for v in row] for row in self.matrix]
         self.integer_offsets = [[int(v * step) for v in row] for row in self.offsets]
         # functions and limits
-        function = _denominator(v for row in self.functions for v in row)
+        function = self._denominator(v for row in self.functions for v in row)
         self.integer_functions = [[int(v * function) for v in row] for row in self.functions]
-        thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
-        limits = lcm(function, _denominator([*bias, *thresholds, *self.bounds, *self.observation_error]))
+        limits = lcm(function, self._denominator([*bias, *self.bounds]))
         self.scale = self.powers[-1] * limits
+        self.bits = self.scale.bit_length() + self.x_denominator.bit_length() + 128
         self.factors = [self.scale // (function * power) for power in self.powers]
         self.scaled_bias = [int(b * self.scale) for b in bias] + [0] * (len(self.functions) - self.n_experts)
+
+    def _denominator(self, values: Iterable[Fraction]) -> int:
+        """Common denominator, unless it gets too long."""
+        common = 1
+        for value in values:
+            if common % value.denominator:
+                common = lcm(common, value.denominator)
+                self.meter.spend(cost(1, common.bit_length()))
+        return common
 
     def successor(self, t: int, c: list[int], action: int) -> list[int]:
         """c_{t+1} after an action, as integers over the next power of the denominator."""
@@ -143,24 +155,28 @@ class ClosedLoop:
     @cache  # noqa: B019 (the cache ends with the proof)
     def row(self, t: int, i: int) -> list[int]:
         """Linear part of function i at time t."""
+        self.meter.hold(2 * self.d, self.bits)
         return [int(v * self.scale) for v in self._linear(t, i)]
 
     @cache  # noqa: B019
     def rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
         """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
+        self.meter.hold(self.d, self.bits)
         slack = self.gate_errors[e] + self.gate_errors[j] + self._disturbance(t, e, j)
-        parts = zip(self.functions[e], self.functions[j], self.observation_error, strict=True)
+        parts = zip(self.functions[e], self.functions[j], self.observation_errors, strict=True)
         slack += sum(abs(a - b) * error for a, b, error in parts)
         return [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)], ceil(slack * self.scale)
 
     @cache  # noqa: B019
-    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, bool]:
-        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
+    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int]:
+        """Row of one side of a split at time t, and its limit, less the constant part."""
+        self.meter.hold(self.d, self.bits)
         i = self.n_experts + feature
-        sign = 1 if left else -1
-        slack = self._disturbance(t, i) + self.observation_error[feature]
-        limit = ceil((sign * Fraction(threshold) + slack) * self.scale)
-        return [sign * v for v in self.row(t, i)], limit, not left and slack == 0
+        if left:
+            sign, limit = 1, self.observation.largest_below(feature, threshold)
+        else:
+            sign, limit = -1, -self.observation.least_above(feature, threshold)
+        return [sign * v for v in self.row(t, i)], ceil((limit + self._disturbance(t, i)) * self.scale)
 
     @cache  # noqa: B019
     def condition(self, t: int, i: int) -> tuple[list[int], int]:
@@ -173,44 +189,27 @@ class ClosedLoop:
         if t == 0:
             return self.functions[i]
         before = self._linear(t - 1, i)
+        self.meter.spend(cost(self.d**2, self.bits))
         return [sum((before[q] * self.matrix[q][k] for q in range(self.d)), Fraction(0)) for k in range(self.d)]
 
     def _disturbance(self, t: int, i: int, j: int | None = None) -> Fraction:
         """Most that disturbances before time t add to function i, or to its difference from function j."""
         total = Fraction(0)
+        self.meter.spend(cost(2 * t * self.d, self.bits) if any(self.radius) else 0)
         for s in range(t if any(self.radius) else 0):
             rival = self._linear(s, j) if j is not None else [Fraction(0)] * self.d
             total += sum(abs(a - b) * r for a, b, r in zip(self._linear(s, i), rival, self.radius, strict=True))
         return total
 
 
-def _denominator(values: Iterable[Fraction]) -> int:
-    return lcm(*(value.denominator for value in values))
-
-
-def _conditions(
-    system: dict[str, Any], d: int, goal: list[dict[str, Any]] | None
-) -> tuple[list[HalfSpace], list[HalfSpace]]:
+def _conditions(system: PlainSystem, goal: list[HalfSpace] | None) -> tuple[list[HalfSpace], list[HalfSpace]]:
     """What must always hold, and what a run must reach."""
     domain: list[HalfSpace] = []
-    for k, sides in enumerate(sized(system["domain"], d)):
+    for k, sides in enumerate(system.domain):
         if sides is not None:
-            low, high = vector(sides, 2)
-            for sign, bound in ((1, high), (-1, -low)):
-                domain.append(([Fraction(sign * (i == k)) for i in range(d)], bound))
-    if goal is None:
-        return _half_spaces(system["safe"], d) + domain, []
-    if not goal:
-        raise CertificateError("the certificate claims no goal")
-    return domain, _half_spaces(goal, d)
-
-
-def _half_spaces(conditions: list[dict[str, Any]], d: int) -> list[HalfSpace]:
-    return [(vector(condition["coefficients"], d), Fraction(condition["bound"])) for condition in conditions]
-
-
-def _box(sides: Any, d: int) -> list[tuple[Fraction, Fraction]]:
-    return [interval(pair) for pair in sized(sides, d)]
+            for sign, bound in ((1, sides[1]), (-1, -sides[0])):
+                domain.append(HalfSpace([Fraction(sign * (i == k)) for i in range(len(system.states))], bound))
+    return ([*system.safe, *domain], []) if goal is None else (domain, goal)
 
 
 def _tests(tree: PlainTree) -> list[Tests]:

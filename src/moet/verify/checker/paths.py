@@ -23,12 +23,16 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 from __future__ import annotations
 
 from math import ldexp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker import claims
 from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.path_rows import ClosedLoop, Tests
-from moet.verify.checker.plain import PlainModel, system_digest
+from moet.verify.checker.plain import PlainModel
+from moet.verify.checker.plain_system import PlainSystem
+from moet.verify.checker.reading import plain
 
 OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = range(7)
 
@@ -44,25 +48,13 @@ Row = tuple[list[int], int, bool]
 """Coefficients a and limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
 
 
-def check_reach(certificate: Certificate, model: PlainModel, system: dict[str, Any]) -> None:
+def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
     """Confirm a proof of ``"safe"`` or ``"reaches"``; raises CertificateError with the reason if it fails."""
-    claim = certificate.claim
-    if claim.get("model") != model.digest:
-        raise CertificateError("the certificate is about another model")
-    if claim.get("system") != system_digest(system):
-        raise CertificateError("the certificate is about another system")
-    steps = claim.get("steps")
-    if type(steps) is not int or steps < 0:
-        raise CertificateError(f"the certificate claims {steps!r} steps")
-    if model.prediction != "hard" and len(model.trees) > 1:
-        raise CertificateError("the proof is about a hard mixture, but this model predicts softly")
-    try:
-        loop = ClosedLoop(model, system, steps, claim.get("goal", []) if certificate.kind == "reaches" else None)
-        _Walk(loop, certificate.records(), claim.get("coarse", FINE)).finish()
-    except CertificateError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, RecursionError, AttributeError) as error:
-        raise CertificateError(f"the system or the certificate is malformed: {error!r}") from error
+    claim = claims.paths(certificate.kind, plain(certificate.claim), model, system)
+    loop = ClosedLoop(model, system, claim, meter)
+    records = certificate.records(meter)
+    records.charge(loop.n_experts + cost(loop.d, loop.bits), cost(2 * loop.d, loop.bits))
+    _Walk(loop, records, claim.coarse).finish()
 
 
 class _Piece(NamedTuple):
@@ -98,8 +90,6 @@ class _Walk:
     """
 
     def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
-        if coarse not in (FINE, WITHIN, ACROSS):
-            raise CertificateError(f"the certificate is coarse in an unknown way: {coarse!r}")
         self.loop = loop
         self.records = records
         self.coarse = coarse
@@ -253,9 +243,9 @@ class _Walk:
             feature, left = k // 2, k % 2 == 0
             if (feature, left) not in tests:
                 raise CertificateError(f"there is no test {k} at time {t}")
-            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
+            row, limit = loop.split(t, feature, tests[feature, left], left)
             value = self._value(t, loop.n_experts + feature)
-            return row, limit - value if left else limit + value, strict
+            return row, limit - value if left else limit + value, False
         k -= 2 * loop.d
         i = loop.first_goal + k
         if missed != k:

@@ -1,17 +1,23 @@
-"""Models and systems as plain Python numbers, for the checkers. Standard library only."""
+"""Models as plain Python numbers, by the rules of ``docs/model-format.md`` written once more. Standard library only."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.reading import double, items, members, parse, plain, read_file, shown, text, whole
 
+_HEAD = ("format", "version", "prediction", "feature_names", "classes", "gate", "trees")
 _ARRAYS = ("feature", "threshold", "left", "right", "value")
 _CLASS_TYPES = {"U": "str", "i": "int", "f": "float", "b": "bool"}
+_LABELS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
+_TOLERANCE = 1e-6
+"""By how much the probabilities of a node may miss 1."""
+
+Label = str | int | float | bool
 
 
 class PlainTree(NamedTuple):
@@ -31,46 +37,30 @@ class PlainModel(NamedTuple):
     bias: list[float]
     trees: list[PlainTree]
     classes: list[Any]
+    class_type: str
     feature_names: list[str]
     prediction: str
     digest: str
 
+    @property
+    def is_hard(self) -> bool:
+        """Whether one expert alone answers."""
+        return self.prediction == "hard" or len(self.trees) == 1
+
 
 def plain_model(model: Any) -> PlainModel:
     """Read a model from a file, from the JSON document of one, or from an object with the attributes of a mixture."""
-    document = _read_json(model) if isinstance(model, str | os.PathLike) else model
-    if not isinstance(document, dict):
-        document = _document_of(document)
     try:
-        return _plain(document)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise CertificateError(f"the model cannot be read: {error!r}") from error
+        if isinstance(model, str | os.PathLike):
+            return _plain(parse(read_file(model)))
+        return _plain(plain(model) if isinstance(model, dict) else _document_of(model))
+    except CertificateError as error:
+        raise CertificateError(f"the model cannot be read: {error}") from None
 
 
-def plain_system(system: Any) -> dict[str, Any]:
-    """Read a system from a file, from its document, or from an object that has one."""
-    document = _read_json(system) if isinstance(system, str | os.PathLike) else system
-    if not isinstance(document, dict):
-        if not hasattr(document, "document"):
-            raise CertificateError(f"expected a system, its document or a file of it, got {type(system).__name__}")
-        document = document.document()
-    if document.get("format") != "moet-system":
-        raise CertificateError('not a description of a system (no "format": "moet-system")')
-    return document
-
-
-def system_digest(document: dict[str, Any]) -> str:
-    """Name of a system by content: the SHA-256 of its canonical JSON text."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _read_json(path: str | os.PathLike[str]) -> Any:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
-        raise CertificateError(f"cannot read {path}: {error}") from error
+def typed(label: Any) -> tuple[type, Any]:
+    """A label with its type, for comparisons: Python takes True for 1, and 1 for 1.0."""
+    return type(label), label
 
 
 def _document_of(model: Any) -> dict[str, Any]:
@@ -78,11 +68,12 @@ def _document_of(model: Any) -> dict[str, Any]:
     held: Any
     for held in (model, getattr(model, "mixture_", None), getattr(model, "mixture", None)):
         if hasattr(held, "gate_weights"):
-            kind = _CLASS_TYPES[held.classes.dtype.kind]
             return {
+                "format": "moet",
+                "version": 1,
                 "prediction": held.prediction,
                 "feature_names": list(held.feature_names),
-                "classes": {"type": kind, "values": held.classes.tolist()},
+                "classes": {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()},
                 "gate": {"weights": held.gate_weights.tolist(), "bias": held.gate_bias.tolist()},
                 "trees": [{name: getattr(tree, name).tolist() for name in _ARRAYS} for tree in held.trees],
             }
@@ -93,64 +84,104 @@ def _document_of(model: Any) -> dict[str, Any]:
     raise CertificateError(f"expected a model or a model file, got {type(model).__name__}")
 
 
-def _plain(document: dict[str, Any]) -> PlainModel:
-    weights = [_floats(row) for row in document["gate"]["weights"]]
-    bias = _floats(document["gate"]["bias"])
-    names = list(document["feature_names"])
-    classes = list(document["classes"]["values"])
-    trees = [_plain_tree(tree, len(names), len(classes)) for tree in document["trees"]]
-    if not trees or len(weights) != len(trees) or len(bias) != len(trees) or any(len(w) != len(names) for w in weights):
-        raise ValueError("the gate does not fit the trees or the features")
-    return PlainModel(weights, bias, trees, classes, names, document["prediction"], _digest(document))
+def _plain(document: Any) -> PlainModel:
+    if type(document) is not dict or document.get("format") != "moet":
+        raise CertificateError('it is not a moet model (no "format": "moet")')
+    if type(document.get("version")) is not int or document["version"] != 1:
+        raise CertificateError(f"its format version is {shown(document.get('version'))}, this moet reads 1")
+    members(document, "the model", _HEAD, optional=("provenance",))
+    if document["prediction"] not in ("hard", "soft"):
+        raise CertificateError(f"prediction must be 'hard' or 'soft', got {shown(document['prediction'])}")
+    gate = members(document["gate"], "gate", ("weights", "bias"))
+    names = [text(name, "feature_names") for name in items(document["feature_names"], "feature_names")]
+    class_type, classes = _classes(document["classes"])
+    weights = _matrix(gate["weights"], "gate.weights", len(names))
+    bias = [double(value, "gate.bias") for value in items(gate["bias"], "gate.bias", len(weights))]
+    if not names or not weights or len(set(names)) < len(names):
+        raise CertificateError("a mixture needs an expert, a feature, and different names of features")
+    arrays = [
+        _arrays(tree, f"trees[{j}]", len(names), len(classes))
+        for j, tree in enumerate(items(document["trees"], "trees", len(weights)))
+    ]
+    digest = _digest(document["prediction"], names, class_type, classes, weights, bias, arrays)
+    trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
+    return PlainModel(weights, bias, trees, classes, class_type, names, document["prediction"], digest)
 
 
-def _plain_tree(tree: dict[str, Any], n_features: int, n_classes: int) -> PlainTree:
-    feature, left, right = (list(map(int, tree[name])) for name in ("feature", "left", "right"))
-    threshold = _floats(tree["threshold"])
-    value = [_floats(row) for row in tree["value"]]
-    n_nodes = len(feature)
-    if not n_nodes or {len(left), len(right), len(threshold), len(value)} != {n_nodes}:
-        raise ValueError("the arrays of a tree differ in length")
+def _classes(document: Any) -> tuple[str, list[Any]]:
+    parts = members(document, "classes", ("type", "values"))
+    name = text(parts["type"], "classes.type")
+    if name not in _LABELS:
+        raise CertificateError(f"classes.type must be one of {', '.join(_LABELS)}, got {shown(name)}")
+    labels = items(parts["values"], "classes.values")
+    if not all(type(label) in _LABELS[name] for label in labels):
+        raise CertificateError(f"classes.values must be of type {name}")
+    if name == "float":
+        labels = [double(label, "classes.values") for label in labels]
+    if name == "int" and not all(-(2**63) <= label < 2**63 for label in labels):
+        raise CertificateError("classes.values has a number beyond 64 bits")
+    if not labels or len(set(labels)) < len(labels):
+        raise CertificateError("classes.values must be different labels, at least one")
+    return name, labels
+
+
+def _matrix(value: Any, where: str, width: int) -> list[list[float]]:
+    return [[double(number, where) for number in items(row, where, width)] for row in items(value, where)]
+
+
+def _arrays(tree: Any, where: str, n_features: int, n_classes: int) -> dict[str, list[Any]]:
+    """The five lists of a tree, of one length, with numbers of the right types and ranges."""
+    parts = members(tree, where, _ARRAYS)
+    n_nodes = len(items(parts["feature"], where))
+    feature, left, right = (
+        [whole(value, f"{where}.{name}", -1, most - 1) for value in items(parts[name], f"{where}.{name}", n_nodes)]
+        for name, most in (("feature", n_features), ("left", n_nodes), ("right", n_nodes))
+    )
+    threshold = [double(value, f"{where}.threshold") for value in items(parts["threshold"], where, n_nodes)]
+    # what a leaf has there is ignored, and written as 0
+    threshold = [0.0 if tested < 0 else value for tested, value in zip(feature, threshold, strict=True)]
+    rows = _matrix(items(parts["value"], f"{where}.value", n_nodes), f"{where}.value", n_classes)
+    return {"feature": feature, "threshold": threshold, "left": left, "right": right, "value": rows}
+
+
+def _tree(arrays: dict[str, list[Any]], where: str) -> PlainTree:
+    feature, threshold, left, right, value = (arrays[name] for name in _ARRAYS)
+    n_parents = [1] + [0] * (len(feature) - 1)
     label = []
-    for node in range(n_nodes):
-        if len(value[node]) != n_classes:
-            raise ValueError("a leaf does not fit the classes")
-        is_leaf = feature[node] == -1
-        # children come after their parent: no cycles
-        if not is_leaf and not (
-            0 <= feature[node] < n_features and node < left[node] < n_nodes and node < right[node] < n_nodes
-        ):
-            raise ValueError("a tree is not a tree")
-        label.append(value[node].index(max(value[node])) if is_leaf else -1)
+    for node, row in enumerate(value):
+        if any(not 0 <= share <= 1 + _TOLERANCE for share in row) or abs(sum(row) - 1) > _TOLERANCE * (1 + 1e-6):
+            raise CertificateError(f"{where}: a row of value must have numbers from 0 to 1 that sum to 1")
+        is_leaf = feature[node] < 0
+        if is_leaf != (left[node] < 0) or is_leaf != (right[node] < 0):
+            raise CertificateError(f"{where}: a leaf has feature, left and right -1, and an inner node none of them")
+        for child in () if is_leaf else (left[node], right[node]):
+            if child <= node:
+                raise CertificateError(f"{where}: every child must come after its parent")
+            n_parents[child] += 1
+        label.append(row.index(max(row)) if is_leaf else -1)
+    if not n_parents or set(n_parents) != {1}:
+        raise CertificateError(f"{where}: every node but the root must be the child of exactly one node")
     return PlainTree(feature, threshold, left, right, label)
 
 
-def _floats(values: Any) -> list[float]:
-    numbers = [float(value) for value in values]
-    if not all(map(math.isfinite, numbers)):
-        raise ValueError("a number is not finite")
-    return numbers
-
-
-def _digest(document: dict[str, Any]) -> str:
+def _digest(
+    prediction: str,
+    names: list[str],
+    class_type: str,
+    classes: list[Any],
+    weights: list[list[float]],
+    bias: list[float],
+    trees: list[dict[str, list[Any]]],
+) -> str:
     """SHA-256 of the text that :func:`moet.save` writes."""
-    parts: dict[str, Any] = {
+    parts = {
         "format": "moet",
         "version": 1,
-        "prediction": document["prediction"],
-        "feature_names": document["feature_names"],
-        "classes": {"type": document["classes"]["type"], "values": document["classes"]["values"]},
-        "gate": {
-            "weights": [_floats(row) for row in document["gate"]["weights"]],
-            "bias": _floats(document["gate"]["bias"]),
-        },
+        "prediction": prediction,
+        "feature_names": names,
+        "classes": {"type": class_type, "values": classes},
+        "gate": {"weights": weights, "bias": bias},
     }
     lines = [f'"{name}": {json.dumps(part, allow_nan=False)}' for name, part in parts.items()]
-    trees = []
-    for tree in document["trees"]:
-        integers = {name: list(map(int, tree[name])) for name in ("feature", "left", "right")}
-        numbers = {"threshold": _floats(tree["threshold"]), "value": [_floats(row) for row in tree["value"]]}
-        arrays = integers | numbers
-        trees.append(json.dumps({name: arrays[name] for name in _ARRAYS}, allow_nan=False))
-    lines.append('"trees": [\n' + ",\n".join(trees) + "\n]")
+    lines.append('"trees": [\n' + ",\n".join(json.dumps(tree, allow_nan=False) for tree in trees) + "\n]")
     return hashlib.sha256(("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")).hexdigest()

@@ -17,100 +17,78 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from moet.errors import CertificateError
-from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.documents import Box, covers, interval, most_in, sized
-from moet.verify.checker.plain import PlainModel, system_digest
-from moet.verify.checker.sets_claim import Conditions, Enclosure, Template, half_spaces, index_of
+from moet.verify.checker import claims
+from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.geometry import Box, covers, most_in
+from moet.verify.checker.meter import Meter
+from moet.verify.checker.plain import PlainModel
+from moet.verify.checker.plain_system import PlainSystem
+from moet.verify.checker.reading import plain
+from moet.verify.checker.sets_claim import Conditions, Enclosure, Template
 from moet.verify.checker.sets_walk import Walk
 
-_MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    RecursionError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
 
-
-def check_blocks(certificate: Certificate, model: PlainModel, system: dict[str, Any]) -> None:
+def check_sets(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
     """Confirm a proof of one of these kinds; raises CertificateError with the reason if it fails."""
-    claim = certificate.claim
-    if claim.get("model") != model.digest:
-        raise CertificateError("the certificate is about another model")
-    if claim.get("system") != system_digest(system):
-        raise CertificateError("the certificate is about another system")
-    if model.prediction != "hard" and len(model.trees) > 1:
-        raise CertificateError("the proof is about a hard mixture, but this model predicts softly")
-    try:
-        if certificate.kind == "arrival":
-            _check_arrival(certificate, model, system)
-        else:
-            _check(certificate, model, system)
-    except CertificateError:
-        raise
-    except _MALFORMED as error:
-        raise CertificateError(f"the system or the certificate is malformed: {error!r}") from error
+    records = certificate.records(meter)
+    document = plain(certificate.claim)
+    if certificate.kind == "arrival":
+        _check_arrival(claims.arrival(document, model, system), model, system, records)
+    else:
+        _check_safe(claims.sets(certificate.kind, document, model, system), model, system, records)
+    records.finish()
 
 
-def _check(certificate: Certificate, model: PlainModel, system: dict[str, Any]) -> None:
-    claim = certificate.claim
-    blocks = claim["blocks"]
-    lengths = [block["steps"] for block in blocks]
-    if not all(type(length) is int and 0 <= length <= 1000 for length in lengths):
-        raise CertificateError("a block has no proper number of steps")
-    if certificate.kind == "invariant":
-        if claim["steps"] is not None or len(blocks) < 2 or lengths[-1] < 1 or blocks[-1]["set"] != blocks[-2]["set"]:
+def _check_safe(claim: claims.Sets, model: PlainModel, system: PlainSystem, records: Records) -> None:
+    blocks = claim.blocks
+    n_steps = sum(block.steps for block in blocks)
+    if claim.steps is None:
+        if len(blocks) < 2 or blocks[-1].steps < 1 or blocks[-1].target != blocks[-2].target:
             raise CertificateError("the last set does not lead to itself")
-    elif type(claim["steps"]) is not int or sum(lengths) != claim["steps"]:
-        raise CertificateError(f"the blocks have {sum(lengths)} steps, and {claim['steps']!r} are claimed")
+    elif n_steps != claim.steps:
+        raise CertificateError(f"the blocks have {n_steps} steps, and {claim.steps} are claimed")
 
     conditions = Conditions(system)
     conditions.check_first_states()
-    template = Template(claim, len(system["states"]))
-    enclosures = [Enclosure(part, model, conditions, template) for part in claim["enclosures"]]
-    records = certificate.records()
+    template = Template(claim.slice, claim.edges, claim.directions)
+    enclosures = [Enclosure(part, model, conditions, template, records.meter) for part in claim.enclosures]
     cells: list[list[Fraction] | None] = [_sides(conditions.initial)]
     for block in blocks:
-        enclosure = enclosures[index_of(block["enclosure"], enclosures)]
-        cells = _follow(cells, Walk(enclosure, block, conditions, template, records))
-    records.finish()
+        assert isinstance(block.enclosure, int)
+        cells = _follow(cells, Walk(enclosures[block.enclosure], block, conditions, template, records))
 
 
-def _check_arrival(certificate: Certificate, model: PlainModel, system: dict[str, Any]) -> None:
-    claim = certificate.claim
-    d = len(system["states"])
-    goal = half_spaces(claim["goal"], d)
-    if not goal:
-        raise CertificateError("the certificate claims no goal")
+def _check_arrival(claim: claims.Arrival, model: PlainModel, system: PlainSystem, records: Records) -> None:
     conditions = Conditions(system, must_be_safe=False)
     conditions.check_first_states()
-    records = certificate.records()
-    boxes: list[Box] = []
-    for part in claim["parts"]:
-        boxes.append([interval(side) for side in sized(part["initial"], d)])
-        # polytopes of states that have not been in the goal, by where a block says that it starts, with their times
-        missing: dict[Any, tuple[list[Fraction], int]] = {}
-        if any(most_in(boxes[-1], row) > bound for row, bound in goal):
-            missing[None] = _sides(boxes[-1]), 0
-        for i, block in enumerate(part["blocks"]):
-            cell, time = missing.pop(tuple(block["start"]) if block["start"] is not None else None)
-            if type(block["steps"]) is not int or not 0 < block["steps"] <= claim["steps"] - time:
-                raise CertificateError(f"a block has {block['steps']!r} steps, after {time} of {claim['steps']!r}")
-            template = Template(part | {"edges": block["edges"]}, d)
-            enclosure = Enclosure(block["enclosure"], model, conditions, template, goal)
-            ends = _follow([cell], Walk(enclosure, block, conditions, template, records))
-            missing |= {(i, k): (end, time + block["steps"]) for k, end in enumerate(ends) if end is not None}
-        if missing:
-            raise CertificateError("a part ends before all of its states have been in the goal")
-    records.finish()
-    if not covers(boxes, conditions.initial):
+    for part in claim.parts:
+        _check_part(part, claim, model, conditions, records)
+    if not covers([part.box for part in claim.parts], conditions.initial, records.meter):
         raise CertificateError("the parts do not cover all first states")
+
+
+def _check_part(
+    part: claims.Part, claim: claims.Arrival, model: PlainModel, conditions: Conditions, records: Records
+) -> None:
+    # polytopes of states that have not been in the goal, by where a block says that it starts, with their times
+    missing: dict[tuple[int, int] | None, tuple[list[Fraction], int]] = {}
+    if any(most_in(part.box, row) > bound for row, bound in claim.goal):
+        missing[None] = _sides(part.box), 0
+    for i, block in enumerate(part.blocks):
+        if block.start not in missing:
+            raise CertificateError(f"block {i} of a part starts where nobody is")
+        cell, time = missing.pop(block.start)
+        if not 0 < block.steps <= claim.steps - time:
+            raise CertificateError(f"a block has {block.steps} steps, after {time} of {claim.steps}")
+        template = Template(part.slice, block.edges, part.directions)
+        assert isinstance(block.enclosure, claims.EnclosureClaim)
+        enclosure = Enclosure(block.enclosure, model, conditions, template, records.meter, claim.goal)
+        ends = _follow([cell], Walk(enclosure, block, conditions, template, records))
+        missing |= {(i, k): (end, time + block.steps) for k, end in enumerate(ends) if end is not None}
+    if missing:
+        raise CertificateError("a part ends before all of its states have been in the goal")
 
 
 def _sides(box: Box) -> list[Fraction]:

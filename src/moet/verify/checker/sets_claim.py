@@ -8,36 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents import action_number, interval, sized, vector
+from moet.verify.checker.claims import EnclosureClaim, ascending
 from moet.verify.checker.enclosures import EnclosureChecker, rounded
+from moet.verify.checker.geometry import action_number
+from moet.verify.checker.meter import Meter, cost
+from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree
-
-Vector = list[Fraction]
+from moet.verify.checker.plain_system import HalfSpace, PlainSystem, Sides, Vector
 
 
 class Conditions:
     """What the system demands of its states: to be in its domain and, unless a goal is all that counts, safe."""
 
-    def __init__(self, system: dict[str, Any], must_be_safe: bool = True) -> None:
-        self.document = system
-        d = self.d = len(system["states"])
-        self.initial = [interval(side) for side in sized(system["initial"], d)]
+    def __init__(self, system: PlainSystem, must_be_safe: bool = True) -> None:
+        self.system = system
+        d = self.d = len(system.states)
+        self.initial = system.initial
         self.low: list[Fraction | None] = [None] * d
         self.high: list[Fraction | None] = [None] * d
-        self.slanted: list[tuple[Vector, Fraction]] = []
-        safe = half_spaces(system["safe"], d) if must_be_safe else []
-        for k, side in enumerate(sized(system["domain"], d)):
+        self.slanted: list[HalfSpace] = []
+        for k, side in enumerate(system.domain):
             if side is not None:
-                low, high = interval(side)
-                self._narrow(k, low, high)
-        for row, bound in safe:
+                self._narrow(k, *side)
+        for row, bound in system.safe if must_be_safe else []:
             used = [k for k in range(d) if row[k]]
             if len(used) > 1:
-                self.slanted.append((row, bound))
+                self.slanted.append(HalfSpace(row, bound))
             elif used and row[used[0]] > 0:
                 self._narrow(used[0], None, bound / row[used[0]])
             elif used:
@@ -67,23 +66,14 @@ class Conditions:
                 raise CertificateError("first states are unsafe")
 
 
-def half_spaces(conditions: list[dict[str, Any]], d: int) -> list[tuple[Vector, Fraction]]:
-    """Coefficients a and bound b of conditions a·x <= b."""
-    return [(vector(part["coefficients"], d), Fraction(part["bound"])) for part in conditions]
-
-
 class Template:
     """Directions of the polytopes, and the intervals of the slice."""
 
-    def __init__(self, claim: dict[str, Any], d: int) -> None:
+    def __init__(self, slice_: Vector, edges: Vector, directions: list[Vector]) -> None:
+        d = len(slice_)
         units = [[Fraction(sign * (i == k)) for i in range(d)] for k in range(d) for sign in (1, -1)]
-        slice_ = vector(claim["slice"], d)
-        directions = [vector(row, d) for row in claim["directions"]]
         self.rows = [*units, slice_, [-value for value in slice_], *directions]
         self.up = 2 * d
-        edges = [Fraction(edge) for edge in claim["edges"]]
-        if not _ascending(edges):
-            raise CertificateError("the edges of the slice are not in order")
         self.cells: list[tuple[Fraction | None, Fraction | None]] = list(
             zip([None, *edges], [*edges, None], strict=True)
         )
@@ -104,43 +94,44 @@ class Enclosure:
 
     def __init__(
         self,
-        part: dict[str, Any],
+        claim: EnclosureClaim,
         model: PlainModel,
         conditions: Conditions,
         template: Template,
-        goal: Sequence[tuple[Vector, Fraction]] = (),
+        meter: Meter,
+        goal: Sequence[HalfSpace] = (),
     ) -> None:
         d = conditions.d
-        system = conditions.document
-        self.box = list(zip(vector(part["bottom"], d), vector(part["top"], d), strict=True))
+        system = conditions.system
+        self.box = claim.box
         conditions.check_box(self.box, "states of an enclosure")
-        self.matrix = [vector(row, d) for row in sized(part["matrix"], d)]
-        self.variable = index_of(part["variable"], self.box)
-        self.edges = [Fraction(edge) for edge in part["edges"]]
+        self.matrix, self.variable, self.edges = claim.matrix, claim.variable, claim.edges
         low, high = self.box[self.variable]
-        whole = self.edges == [low, high]  # also where the box is flat
-        if not whole and not (_ascending(self.edges) and self.edges[0] <= low and high <= self.edges[-1]):
-            raise CertificateError("the pieces of an enclosure do not cover its box")
-        n_actions = len(system["actions"])
-        self._low, self._high = (
-            [[vector(row, d) for row in sized(rows, n_actions)] for rows in sized(part[side], len(self.edges) - 1)]
-            for side in ("low", "high")
-        )
-        self._steps = EnclosureChecker(system)
+        if self.edges != [low, high]:  # these may be equal, where the box is flat
+            ascending(self.edges, "the edges of an enclosure")
+            if len(self.edges) < 2 or low < self.edges[0] or high > self.edges[-1]:
+                raise CertificateError("the pieces of an enclosure do not cover its box")
+        self._low, self._high = claim.low, claim.high
+        self._steps = EnclosureChecker(system, meter)
         self._residuals: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._meter = meter
 
-        error = vector(system["observation_error"], d)
         self.directions = [*template.rows, *(row for row, _ in conditions.slanted)]
         self.watched = [*range(2 * d), *range(len(template.rows), len(self.directions))]
         self.goal = [(len(self.directions) + i, bound) for i, (_, bound) in enumerate(goal)]
         self.directions += [row for row, _ in goal]
-        self.leaves = leaves_of(model, system["actions"], self.box, error, self.directions)
+        observation = Observation(system.noise, system.float32)
+        self.leaves = leaves_of(model, system.actions, self.box, observation, self.directions, meter)
         self._powers: list[list[list[int]]] = []
         self._exact = self.directions
 
     def powers(self, n_steps: int) -> list[list[list[int]]]:
         """Directions times powers of the matrix, as integers (off by less than one)."""
         while len(self._powers) <= n_steps:
+            numbers = [number for row in self._exact for value in row for number in value.as_integer_ratio()]
+            longest = max(map(int.bit_length, numbers))
+            self._meter.spend(cost(len(self._exact) * len(self.box) ** 2, longest))
+            self._meter.hold(2 * len(self._exact) * len(self.box), longest)
             if self._powers:
                 columns = list(zip(*self.matrix, strict=True))
                 self._exact = [
@@ -162,15 +153,21 @@ class Enclosure:
 
 
 def leaves_of(
-    model: PlainModel, actions: list[str], box: list[tuple[Fraction, Fraction]], error: Vector, directions: list[Vector]
+    model: PlainModel,
+    actions: list[str],
+    box: Sides,
+    observation: Observation,
+    directions: list[Vector],
+    meter: Meter,
 ) -> list[Leaf]:
     """Leaves of all trees, a subtree of one action as one; the directions of their guards are added to the list."""
     d = len(box)
-    weights = [vector(row, d) for row in model.weights]
+    meter.hold(len(model.bias) ** 2 * d)
+    weights = [[Fraction(weight) for weight in row] for row in model.weights]
     bias = [Fraction(value) for value in model.bias]
-    if any(e < 0 for e in error):
-        raise CertificateError("an observation error is negative")
-    seen = [max(abs(low), abs(high)) + e for (low, high), e in zip(box, error, strict=True)]
+    largest = [max(abs(low), abs(high)) for low, high in box]
+    error = observation.errors(largest)
+    seen = [most + e for most, e in zip(largest, error, strict=True)]
     sizes = [
         abs(b) + sum(abs(w) * x for w, x in zip(row, seen, strict=True)) for row, b in zip(weights, bias, strict=True)
     ]
@@ -187,38 +184,40 @@ def leaves_of(
                 slack = errors[i] + errors[j] + sum(abs(a) * e for a, e in zip(row, error, strict=True))
                 rivals.append((len(directions), bias[j] - bias[i] + slack))
                 directions.append(row)
-        for action, tests in _parts(tree, number):
-            guards = [(2 * k + (sign < 0), sign * threshold + error[k]) for k, sign, threshold in tests]
-            leaves.append(Leaf(action, rivals + guards))
+        for action, tests in _parts(tree, number, meter):
+            leaves.append(Leaf(action, rivals + [_guard(test, observation) for test in tests]))
+            meter.hold(2 * len(leaves[-1].guards))
     return leaves
 
 
-def _parts(tree: PlainTree, number: list[int]) -> list[tuple[int, list[tuple[int, int, Fraction]]]]:
-    """Action and tests (state, sign, threshold) of every leaf or subtree of one action, from left to right."""
+Test = tuple[int, bool, float]
+"""A state, whether it is seen at most (or above) a threshold, and the threshold."""
+
+
+def _guard(test: Test, observation: Observation) -> tuple[int, Fraction]:
+    """Direction and limit of the states that may pass a test."""
+    k, below, threshold = test
+    if below:
+        return 2 * k, observation.largest_below(k, threshold)
+    return 2 * k + 1, -observation.least_above(k, threshold)
+
+
+def _parts(tree: PlainTree, number: list[int], meter: Meter) -> list[tuple[int, list[Test]]]:
+    """Action and tests of every leaf or subtree of one action, from left to right."""
     common: list[int | None] = [number[label] if label >= 0 else None for label in tree.label]
     for node in reversed(range(len(common))):
         if tree.label[node] < 0 and common[tree.left[node]] == common[tree.right[node]]:
             common[node] = common[tree.left[node]]
     parts = []
-    stack: list[tuple[int, list[tuple[int, int, Fraction]]]] = [(0, [])]
+    stack: list[tuple[int, list[Test]]] = [(0, [])]
     while stack:
         node, tests = stack.pop()
         action = common[node]
         if action is not None:
             parts.append((action, tests))
             continue
-        k, threshold = tree.feature[node], Fraction(tree.threshold[node])
-        stack.append((tree.right[node], [*tests, (k, -1, threshold)]))
-        stack.append((tree.left[node], [*tests, (k, 1, threshold)]))
+        meter.hold(2 * len(tests) + 2)
+        k, threshold = tree.feature[node], tree.threshold[node]
+        stack.append((tree.right[node], [*tests, (k, False, threshold)]))
+        stack.append((tree.left[node], [*tests, (k, True, threshold)]))
     return parts
-
-
-def _ascending(values: Vector) -> bool:
-    return all(a < b for a, b in pairwise(values))
-
-
-def index_of(value: Any, items: list[Any]) -> int:
-    """Return ``value`` if it is the index of an item."""
-    if type(value) is not int or not 0 <= value < len(items):
-        raise CertificateError(f"there is no item {value!r}")
-    return value

@@ -22,11 +22,11 @@ unfavourable side.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
-from moet.verify.checker.documents import vector
+from moet.verify.checker.claims import BlockClaim
 from moet.verify.checker.enclosures import BITS, rounded
 from moet.verify.checker.sets_claim import Conditions, Enclosure, Template
 
@@ -50,14 +50,16 @@ class Walk:
     """One block: the walk over all paths from each polytope."""
 
     def __init__(
-        self, enclosure: Enclosure, block: dict[str, Any], conditions: Conditions, template: Template, records: Records
+        self, enclosure: Enclosure, block: BlockClaim, conditions: Conditions, template: Template, records: Records
     ) -> None:
         self.enclosure, self.template, self.records = enclosure, template, records
         self.d = conditions.d
-        self.n_steps = block["steps"]
+        self.n_steps = block.steps
         self.powers = enclosure.powers(self.n_steps)
         self.matrix = [[value.as_integer_ratio() for value in row] for row in enclosure.matrix]
-        watch = vector(block["watch"], len(enclosure.watched))
+        watch = block.watch
+        if len(watch) != len(enclosure.watched):
+            raise CertificateError("a block does not say how far everything watched may go")
         for (low, high), most, least in zip(enclosure.box, watch[0::2], watch[1::2], strict=False):
             if self.n_steps and (most > high or -least < low):
                 raise CertificateError("a run may leave the box of its enclosure")
@@ -65,10 +67,10 @@ class Walk:
             if self.n_steps and limit > bound:
                 raise CertificateError("a run may leave the safe set")
         self.watch = [rounded(limit)[0] for limit in watch]
-        self.target = [None if cell is None else vector(cell, len(template.rows)) for cell in block["set"]]
-        if len(self.target) != len(template.cells):
-            raise CertificateError("a set does not have one polytope per cell")
+        self.target = block.target
         self.target_limits = [None if cell is None else [rounded(v)[0] for v in cell] for cell in self.target]
+        most_guards = max((len(leaf.guards) for leaf in enclosure.leaves), default=0)
+        records.charge(1 + most_guards * self.n_steps * self.d, 5 * self.d)
 
     def start(self, limits: list[Fraction]) -> None:
         """Check all paths from one polytope, given by limits of the axes and of the other rows of the template."""

@@ -101,7 +101,7 @@ def closest(
             band=band,
             effort=search.effort,
         )
-        return confirmed(nowhere, mixture)
+        return confirmed(nowhere, mixture, deadline=deadline)
     point = search.witness()
     if point is None:
         return Unknown(
@@ -120,7 +120,7 @@ def closest(
         band=band,
         effort=search.effort,
     )
-    return confirmed(found, mixture)
+    return confirmed(found, mixture, deadline=deadline)
 
 
 def robustness_radius(

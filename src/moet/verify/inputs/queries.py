@@ -103,7 +103,7 @@ def always(
             "gate, or only at numbers that float64 lacks: no input was found that shows it, and none is ruled out",
             effort=effort,
         )
-    return confirmed(Proved(certificate=certificate, effort=effort), mixture)
+    return confirmed(Proved(certificate=certificate, effort=effort), mixture, deadline=deadline)
 
 
 def equivalent(
@@ -176,7 +176,7 @@ def equivalent(
             band=band,
             effort=effort,
         )
-    return confirmed(Proved(certificate=certificate, band=band, effort=effort), *pair)
+    return confirmed(Proved(certificate=certificate, band=band, effort=effort), *pair, deadline=deadline)
 
 
 def float_band(mixtures: Iterable[Mixture], lo: Floats, hi: Floats) -> float:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from moet.errors import InputError
-from moet.verify.systems.equations import Algebra, Expression, comparison_sides
+from moet.verify.systems.description import check_identifiers, exact
+from moet.verify.systems.equations import FUNCTIONS, Algebra, Expression, comparison_sides
 
 
 class HalfSpace(NamedTuple):
@@ -22,16 +23,26 @@ class HalfSpace(NamedTuple):
         return {"coefficients": [str(a) for a in self.coefficients], "bound": str(self.bound)}
 
 
-def half_spaces(conditions: Sequence[str], states: Sequence[str]) -> tuple[HalfSpace, ...]:
-    """Read conditions such as ``"-2.4 <= position <= 2.4"``, of which all must hold."""
+def half_spaces(conditions: Sequence[str | HalfSpace], states: Sequence[str]) -> tuple[HalfSpace, ...]:
+    """Read conditions such as ``"-2.4 <= position <= 2.4"``, of which all must hold; half-spaces stay as they are."""
     if isinstance(conditions, str):
         raise InputError(f"expected a list of conditions, got the string {conditions!r}")
     spaces = []
     for condition in conditions:
+        if isinstance(condition, HalfSpace):
+            spaces.append(_exactly(condition, states))
+            continue
+        check_identifiers(states, FUNCTIONS)  # with a state called a-b, the text would mean something else
         for smaller, larger in comparison_sides(condition, set(states)):
             difference = _affine(smaller, states) - _affine(larger, states)
-            spaces.append(HalfSpace(difference.coefficients, -difference.constant))
+            spaces.append(_exactly(HalfSpace(difference.coefficients, -difference.constant), states))
     return tuple(spaces)
+
+
+def _exactly(half: HalfSpace, states: Sequence[str]) -> HalfSpace:
+    if len(half.coefficients) != len(states):
+        raise InputError(f"a condition has {len(half.coefficients)} coefficients, and there are {len(states)} states")
+    return HalfSpace(tuple(exact(value) for value in half.coefficients), exact(half.bound))
 
 
 @dataclass(frozen=True)

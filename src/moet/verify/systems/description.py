@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import keyword
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +19,14 @@ Number = int | float | str | Fraction
 Side = tuple[Fraction, Fraction]
 """Least and largest value."""
 
+_NUMBER = re.compile(
+    r"\s*[+-]?(\d{1,4000}/\d{1,4000}|(\d{1,2000}\.?\d{0,2000}|\.\d{1,2000})(e[+-]?\d{1,3})?)\s*", re.I | re.A
+)
+"""Numbers of bounded length: nothing is made of the text before that is known."""
+
+_MOST_BITS = 13_000
+_LONGEST_NAME = 200
+
 
 def float_above(value: Fraction) -> float:
     """Smallest float64 that is not below ``value``."""
@@ -24,13 +35,19 @@ def float_above(value: Fraction) -> float:
 
 
 def exact(value: Number) -> Fraction:
-    """The number that was meant."""
+    """The number that was meant; within the range of float64."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
             raise ValueError
-        return Fraction(value)
+        number = Fraction(value)
+        if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
+            raise ValueError
+        float(number)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise InputError(f"expected a finite number or a string such as '1/3', got {value!r}") from None
+        raise InputError(
+            f"expected a number in the range of float64 or a string such as '1/3', got {value!r:.60}"
+        ) from None
+    return number
 
 
 EVERYWHERE: Any = object()
@@ -70,11 +87,30 @@ def by_state(given: Mapping[str, Any], states: Sequence[str], what: str, read: A
 
 
 def distinct_names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Names as a tuple; complain if two are the same."""
-    proper = not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
+    """Names as a tuple; complain if two are the same, or one cannot be told in a line."""
+    proper = isinstance(names, list | tuple) and all(isinstance(name, str) and _readable(name) for name in names)
     if not proper or not names or len(set(names)) < len(names):
-        raise InputError(f"{what} must be different names, got {names!r}")
+        raise InputError(
+            f"{what} must be different printable names of at most {_LONGEST_NAME} characters, got {names!r}"
+        )
     return tuple(names)
+
+
+def _readable(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
+
+
+def check_identifiers(names: Sequence[str], taken: Collection[str]) -> None:
+    """Complain about names that an equation cannot use, or that mean something else there."""
+    for name in distinct_names(names, "states, inputs and let"):
+        # Python normalises some letters when it reads a name
+        same_when_read = unicodedata.normalize("NFKC", name) == name
+        if not name.isidentifier() or keyword.iskeyword(name) or name in taken or not same_when_read:
+            raise InputError(f"{name!r} cannot be used in equations: write a name such as {_suggested(name)!r}")
+
+
+def _suggested(name: str) -> str:
+    return "x_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
 
 
 def table(rows: Sequence[Sequence[Number]], what: str, height: int, width: int) -> tuple[tuple[Fraction, ...], ...]:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from moet.errors import InputError
+from moet.verify.systems.description import exact
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -23,9 +24,11 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-_ARGUMENTS = {"sin": 1, "cos": 1, "sqrt": 1, "abs": 1, "min": 2, "max": 2}
+FUNCTIONS = {"sin": 1, "cos": 1, "sqrt": 1, "abs": 1, "min": 2, "max": 2}
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII)
 _LARGEST_POWER = 16
+_MOST_DEPTH = 60
+_LONGEST = 4000
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Expression:
 
     def __init__(self, text: str, known: Mapping[str, Any] | set[str]) -> None:
         self.text = text
+        if not isinstance(text, str) or len(text) > _LONGEST:
+            raise InputError(f"an expression is a text of at most {_LONGEST} characters, got {text!r:.60}")
         try:
             self._tree = ast.parse(text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -59,15 +64,17 @@ class Expression:
         """Value for these values of the names."""
         return self._value(self._tree, values, algebra)
 
-    def _check(self, node: ast.expr, known: Mapping[str, Any] | set[str]) -> None:
+    def _check(self, node: ast.expr, known: Mapping[str, Any] | set[str], depth: int = 0) -> None:
         """Complain about anything in ``node`` that the language does not have, and read its numbers."""
+        if depth > _MOST_DEPTH:
+            raise InputError(f"operations are more than {_MOST_DEPTH} deep in {self.text!r:.60}")
         parts: Sequence[ast.expr] = ()
         match node:
             case ast.Name(id=name):
                 if name not in known:
                     raise InputError(f"{self.text!r} uses {name!r}; known are {', '.join(sorted(known))}")
             case ast.Constant() if _NUMBER.fullmatch(self._source(node)):
-                self._numbers[node] = Fraction(self._source(node))
+                self._numbers[node] = exact(self._source(node))
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
                 parts = [operand]
             case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))):
@@ -76,19 +83,17 @@ class Expression:
                 parts = [base]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
                 parts = [left, right]
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if _ARGUMENTS.get(name) == len(
-                arguments
-            ):
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if FUNCTIONS.get(name) == len(arguments):
                 parts = arguments
             case ast.IfExp(test=ast.Compare(left=left, ops=[ast.LtE()], comparators=[right]), body=then, orelse=other):
                 parts = [left, right, then, other]
             case _:
                 raise InputError(
                     f"{self._source(node)!r} in {self.text!r} is not understood; expressions have numbers, names, "
-                    f"+ - * /, whole powers, {', '.join(_ARGUMENTS)} and 'a if x <= y else b'"
+                    f"+ - * /, whole powers, {', '.join(FUNCTIONS)} and 'a if x <= y else b'"
                 )
         for part in parts:
-            self._check(part, known)
+            self._check(part, known, depth + 1)
 
     def _value(self, node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
         def value(part: ast.expr) -> Any:
@@ -120,6 +125,8 @@ class Expression:
 
 def comparison_sides(text: str, known: set[str]) -> list[tuple[Expression, Expression]]:
     """Pairs (smaller, larger) that a comparison such as ``"-1 <= x <= 2"`` demands."""
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise InputError(f"a condition is a text of at most {_LONGEST} characters, got {text!r:.60}")
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -1,4 +1,7 @@
-"""Files of systems: the JSON document that certificates name by its digest."""
+"""Files of systems: the JSON document that certificates name by its digest.
+
+``docs/certificate-format.md`` describes the document.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,19 @@ from typing import Any
 
 from moet.errors import InputError
 from moet.files import written_whole
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.description import exact
+from moet.verify.systems.system import VERSION, AffineSystem, NonlinearSystem, System
+
+MAX_BYTES = 16 * 2**20
+"""Larger files are not read."""
+
+_LONGEST_NUMBER = 4000
+_KEYS = (
+    *("format", "version", "name", "states", "actions", "initial", "safe", "goal", "domain", "disturbance"),
+    *("observation_error", "float32_observations", "dynamics"),
+)
+_DYNAMICS = {"affine": ("kind", "matrix", "offsets"), "equations": ("kind", "inputs", "let", "step")}
 
 
 def save(system: System, path: str | os.PathLike[str]) -> None:
@@ -18,50 +33,112 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> System:
-    """Read a system that :func:`save` wrote.
+    """Read a system that :func:`save` wrote, or that was written by hand.
 
     Raises
     ------
     InputError
-        If it is no file of a system, or a number or an equation in it makes no sense.
+        If it is no file of a system, has a key twice or one that is not known, or a number, a name or an equation in
+        it makes no sense.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
-        if document["format"] != "moet-system" or document["version"] != 1:
-            raise InputError('not a description of a system (no "format": "moet-system", "version": 1)')
-        return _system(document)
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InputError(f"a system has at most {MAX_BYTES} bytes")
+        return _system(_document(content))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise InputError(f"cannot read the system {path}: {error!r}") from None
 
 
+def _document(content: bytes) -> dict[str, Any]:
+    document = json.loads(
+        content.decode("utf-8"),
+        object_pairs_hook=_unique,
+        parse_constant=_no_number,
+        parse_int=lambda text: int(_short(text)),
+        parse_float=lambda text: float(_short(text)),
+    )
+    if not isinstance(document, dict) or document.get("format") != "moet-system":
+        raise InputError('not a description of a system (no "format": "moet-system")')
+    if document.get("version") == 1:
+        raise InputError(
+            "a system of version 1 does not say which part of observation_error is rounding to float32; put the noise "
+            'alone into observation_error, add "float32_observations": true or false, and write "version": 2'
+        )
+    if type(document.get("version")) is not int or document["version"] != VERSION:
+        raise InputError(f"its format version is {document.get('version')!r}, this moet reads {VERSION}")
+    _check_keys(document, _KEYS, "the system")
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise InputError(f"an object has a key twice, its keys are {[key for key, _ in pairs]}")
+    return members
+
+
+def _no_number(name: str) -> Any:
+    raise InputError(f"expected finite numbers, got {name}")
+
+
+def _short(text: str) -> str:
+    if len(text) > _LONGEST_NUMBER:
+        raise InputError(f"a number has {len(text)} characters, more than {_LONGEST_NUMBER}")
+    return text
+
+
+def _check_keys(value: Any, names: tuple[str, ...], where: str) -> None:
+    if not isinstance(value, dict) or set(value) != set(names):
+        found = sorted(value) if isinstance(value, dict) else value
+        raise InputError(f"{where} must have the keys {', '.join(names)} and no others, got {found!r:.300}")
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError(f"{where} must be a list, got {value!r:.60}")
+    return value
+
+
 def _system(document: dict[str, Any]) -> System:
-    states = document["states"]
+    states = _list(document["states"], "states")
 
-    def by_state(values: Any) -> dict[str, Any]:
-        return {name: value for name, value in zip(states, values, strict=True) if value is not None}
+    def by_state(part: str, values: Any) -> dict[str, Any]:
+        if len(_list(values, part)) != len(states):
+            raise InputError(f"{part} must have one entry for each of the {len(states)} states, got {len(values)}")
+        return dict(zip(states, values, strict=True))
 
-    def conditions(parts: Any) -> list[str]:
-        sums = [" + ".join(f"({c}) * {name}" for name, c in by_state(part["coefficients"]).items()) for part in parts]
-        return [f"{total} <= {part['bound']}" for total, part in zip(sums, parts, strict=True)]
+    def given(part: str) -> dict[str, Any]:
+        return {name: value for name, value in by_state(part, document[part]).items() if value is not None}
 
     description = {
         "states": states,
-        "actions": document["actions"],
-        **{part: by_state(document[part]) for part in ("initial", "domain", "disturbance", "observation_error")},
-        **{part: conditions(document[part]) for part in ("safe", "goal")},
+        "actions": _list(document["actions"], "actions"),
+        **{part: given(part) for part in ("initial", "domain", "disturbance", "observation_error")},
+        **{part: _half_spaces(document[part], part) for part in ("safe", "goal")},
+        "float32_observations": document["float32_observations"],
     }
     dynamics = document["dynamics"]
-    if dynamics["kind"] == "affine":
+    kind = dynamics.get("kind") if isinstance(dynamics, dict) else None
+    if kind not in _DYNAMICS:
+        raise InputError(f"unknown dynamics: {kind!r}")
+    _check_keys(dynamics, _DYNAMICS[kind], "dynamics")
+    if kind == "affine":
         return AffineSystem(document["name"], matrix=dynamics["matrix"], offsets=dynamics["offsets"], **description)
-    if dynamics["kind"] == "equations":
-        return NonlinearSystem(
-            document["name"],
-            step=by_state(dynamics["step"]),
-            inputs=dynamics["inputs"],
-            let=dict(dynamics["let"]),
-            **description,
-        )
-    raise InputError(f"unknown dynamics: {dynamics['kind']!r}")
+    let = dict(_list(dynamics["let"], "let"))
+    if len(let) < len(dynamics["let"]):
+        raise InputError("let has a name twice")
+    step = by_state("step", dynamics["step"])
+    return NonlinearSystem(document["name"], step=step, inputs=dynamics["inputs"], let=let, **description)
+
+
+def _half_spaces(value: Any, where: str) -> list[HalfSpace]:
+    spaces = []
+    for part in _list(value, where):
+        _check_keys(part, ("coefficients", "bound"), where)
+        coefficients = tuple(exact(number) for number in _list(part["coefficients"], where))
+        spaces.append(HalfSpace(coefficients, exact(part["bound"])))
+    return spaces

@@ -25,6 +25,7 @@ from moet.verify.systems.description import (
     NOTHING,
     Number,
     by_state,
+    check_identifiers,
     distinct_names,
     exact,
     float_above,
@@ -34,9 +35,12 @@ from moet.verify.systems.description import (
     table,
     texts,
 )
-from moet.verify.systems.equations import Algebra, Expression
+from moet.verify.systems.equations import FUNCTIONS, Algebra, Expression
 
 Floats = NDArray[np.float64]
+
+VERSION = 2
+"""Version of the documents; the first did not tell noise from rounding."""
 
 _FLOAT32_UNIT = Fraction(1, 2**24)
 
@@ -53,16 +57,24 @@ class System(ABC):
         By action number.
     initial : mapping from state to (low, high) or a number
         The closed box of first states.
-    safe, goal : sequence of str
+    safe, goal : sequence of str or HalfSpace
         Linear conditions that all must hold, such as ``"-2.4 <= position <= 2.4"``.
     domain : mapping from state to (low, high), optional
         Where this description holds. A proof shows that no run leaves it.
     disturbance : mapping from state to (low, high) or radius, optional
         What may be added to the next state in every step.
     observation_error : mapping from state to radius, optional
-        How far what the policy sees may be from the state: the noise of a sensor.
+        The noise of a sensor: how far what it measures may be from the state.
     float32_observations : bool
-        Whether the policy sees states rounded to float32, which adds to that error and needs a bounded domain.
+        Whether the policy sees what is measured rounded to float32, which needs a bounded domain.
+
+    Attributes
+    ----------
+    noise : tuple of Fraction
+        The observation error as it was given, for every state.
+    observation_error : tuple of Fraction
+        How far what the policy sees may be from the state: noise, and the rounding of the noisy state to float32.
+        (Every number is rounded to float64 before; proofs cover that, too.)
     """
 
     def __init__(
@@ -72,14 +84,14 @@ class System(ABC):
         states: Sequence[str],
         actions: Sequence[str],
         initial: Mapping[str, Any],
-        safe: Sequence[str],
-        goal: Sequence[str] = (),
+        safe: Sequence[str | HalfSpace],
+        goal: Sequence[str | HalfSpace] = (),
         domain: Mapping[str, tuple[Number, Number]] | None = None,
         disturbance: Mapping[str, Any] | None = None,
         observation_error: Mapping[str, Number] | None = None,
         float32_observations: bool = False,
     ) -> None:
-        self.name = name
+        (self.name,) = distinct_names([name], "the name of a system")
         self.states = distinct_names(states, "states")
         self.actions = distinct_names(actions, "actions")
         self.initial = tuple(by_state(initial, self.states, "initial", point_or_interval, None))
@@ -89,12 +101,14 @@ class System(ABC):
         self.goal = half_spaces(goal, self.states)
         if not self.safe and not self.goal:
             raise InputError("a system needs conditions: safe=['-1 <= x <= 1'], or a goal")
+        if not isinstance(float32_observations, bool):
+            raise InputError(f"float32_observations must be True or False, got {float32_observations!r}")
         self.float32_observations = float32_observations
-        noise = by_state(observation_error or {}, self.states, "observation_error", exact, 0)
-        if min(noise) < 0:
+        self.noise = tuple(by_state(observation_error or {}, self.states, "observation_error", exact, 0))
+        if min(self.noise) < 0:
             raise InputError(f"an observation error cannot be negative, got {observation_error!r}")
         rounding = self._float32_error() if float32_observations else [Fraction(0)] * self.n_states
-        self.observation_error = tuple(a + b for a, b in zip(noise, rounding, strict=True))
+        self.observation_error = tuple(a + b for a, b in zip(self.noise, rounding, strict=True))
 
     @property
     def n_states(self) -> int:
@@ -133,7 +147,7 @@ class System(ABC):
         """Everything that defines this system, as plain JSON with exact numbers."""
         return {
             "format": "moet-system",
-            "version": 1,
+            "version": VERSION,
             "name": self.name,
             "states": list(self.states),
             "actions": list(self.actions),
@@ -142,13 +156,14 @@ class System(ABC):
             "goal": [half.document() for half in self.goal],
             "domain": texts(self.domain),
             "disturbance": texts(self.disturbance),
-            "observation_error": texts(self.observation_error),
+            "observation_error": texts(self.noise),
+            "float32_observations": self.float32_observations,
             "dynamics": self._dynamics(),
         }
 
     @cached_property
     def digest(self) -> str:
-        """Name of this system by content: the SHA-256 of its document."""
+        """Name of this system by content: the SHA-256 of its document, which has one way to write every number."""
         text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -181,12 +196,14 @@ class System(ABC):
         raise InputError(f"the class {label!r} of the model is no action of the system {self.name!r}: {known}")
 
     def _float32_error(self) -> list[Fraction]:
-        """Largest error of rounding to float32, which is relative to the state except for the tiniest."""
+        """Largest error of rounding noisy states to float32, which is relative to them except for the tiniest."""
         for name, side in zip(self.states, self.domain, strict=True):
             if side is None:
                 raise InputError(f"float32 observations need a bounded domain; give domain={{{name!r}: (low, high)}}")
         sides = [side for side in self.domain if side is not None]
-        return [max(abs(low), abs(high)) * _FLOAT32_UNIT + Fraction(1, 2**150) for low, high in sides]
+        seen = [max(abs(low), abs(high)) + noise for (low, high), noise in zip(sides, self.noise, strict=True)]
+        # before that it is rounded to float64, which may add a little
+        return [size * _FLOAT32_UNIT * (1 + Fraction(1, 2**28)) + Fraction(1, 2**149) for size in seen]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, states={list(self.states)}, actions={list(self.actions)})"
@@ -269,7 +286,7 @@ class NonlinearSystem(System):
         **description: Any,
     ) -> None:
         super().__init__(name, **description)
-        distinct_names([*self.states, *inputs, *(let or {})], "states, inputs and let")
+        check_identifiers([*self.states, *inputs, *(let or {})], FUNCTIONS)
         values = table([*inputs.values()], "inputs", len(inputs), len(self.actions))
         self.inputs = dict(zip(inputs, values, strict=True))
         known = {*self.states, *inputs}

@@ -20,6 +20,7 @@ from moet.verify.loops.paths.tables import Floats, Ints, Policy, Tables
 from moet.verify.rational import Row, Side, decide
 from moet.verify.simplex import proven_bound
 from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.observation import seen_edges
 from moet.verify.systems.system import AffineSystem
 
 Vector = Sequence[Fraction]
@@ -68,6 +69,8 @@ class Doubt:
         Conditions, in the order of the tables.
     gate_errors : array of float, shape (n_experts,)
         As in the tables.
+    magnitude : array of float, shape (n_states,)
+        Bounds of the absolute value of what the policy sees.
     """
 
     def __init__(
@@ -78,10 +81,13 @@ class Doubt:
         needs: Sequence[HalfSpace],
         goals: Sequence[HalfSpace],
         gate_errors: Floats,
+        magnitude: Floats,
     ) -> None:
         self._system, self._policy, self._tables = system, policy, tables
         self._needs, self._goals = needs, goals
         self._errors = [Fraction(error) for error in gate_errors.tolist()]
+        rounding = [Fraction(size) / 2**53 + Fraction(1, 2**1075) for size in magnitude.tolist()]
+        self._seen_error = [a + b for a, b in zip(system.observation_error, rounding, strict=True)]
         self._radius = [(high - low) / 2 for low, high in system.disturbance]
         self._middle = [(high + low) / 2 for low, high in system.disturbance]
         self._lower = [Side(low) for low, _ in system.initial]
@@ -197,13 +203,16 @@ class Doubt:
         difference = [Fraction(a) - Fraction(b) for a, b in zip(*weights, strict=True)]
         bias = Fraction(float(self._policy.bias[e])) - Fraction(float(self._policy.bias[j]))
         slack = self._errors[e] + self._errors[j] + self._disturbance(difference, time)
-        slack += _dot([abs(a) for a in difference], self._system.observation_error)
+        slack += _dot([abs(a) for a in difference], self._seen_error)
         return ExactRow(self._linear(difference, time), bias + slack - _dot(difference, constant), False)
 
     def _test(self, time: int, k: int, left: bool, limit: Fraction, constant: Vector) -> ExactRow:
         unit = [Fraction((1 if left else -1) * (i == k)) for i in range(len(self._radius))]
-        slack = self._system.observation_error[k] + self._disturbance(unit, time)
-        return ExactRow(self._linear(unit, time), limit + slack - _dot(unit, constant), not left and slack == 0)
+        above, below = seen_edges(float(limit if left else -limit), self._system.float32_observations)
+        slack = self._system.noise[k] + self._disturbance(unit, time)
+        return ExactRow(
+            self._linear(unit, time), (below if left else -above) + slack - _dot(unit, constant), strict=False
+        )
 
     def _linear(self, row: Vector, time: int) -> Vector:
         """Coefficients of row·x_time as a function of x_0."""

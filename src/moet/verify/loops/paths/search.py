@@ -128,7 +128,9 @@ class PathSearch:
     @cached_property
     def doubt(self) -> Doubt:
         """Decides what the compiled search was unsure about."""
-        return Doubt(self.system, self.policy, self.tables, self.needs, self.goals, self.gate_errors)
+        return Doubt(
+            self.system, self.policy, self.tables, self.needs, self.goals, self.gate_errors, self.loop.magnitude
+        )
 
     def decide(self, progress: Progress | None = None) -> Verdict:
         """Search until the question is decided or time is up."""
@@ -151,7 +153,8 @@ class PathSearch:
                 effort = self._effort()
                 if self.failures:
                     return Unknown(reason=self._not_replayed(), effort=effort)
-                return confirmed(Proved(certificate=self.certificate, effort=effort), self.mixture, self.system)
+                proved = Proved(certificate=self.certificate, effort=effort)
+                return confirmed(proved, self.mixture, self.system, deadline=deadline)
             if status == PAUSED:
                 continue
             trace = self._settle()

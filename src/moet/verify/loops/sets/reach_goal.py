@@ -126,7 +126,7 @@ class GoalSearch:
                     return Unknown(reason=str(stop), effort=self.effort.report(self.deadline))
                 waiting += halves
         proved = Proved(certificate=self._certificate(parts), effort=self.effort.report(self.deadline))
-        return confirmed(proved, self.mixture, self.system)
+        return confirmed(proved, self.mixture, self.system, deadline=self.deadline)
 
     def _follow(self, box: Box) -> _Part:
         """Follow one part until all of it has been in the goal."""

@@ -55,7 +55,8 @@ def refine(
         propagation = _propagation(mixture, system, runs, setting, deadline, effort)
         try:
             certificate = propagation.certificate(attempt(propagation, runs, setting, advance), steps)
-            verdict = confirmed(Proved(certificate=certificate, effort=effort.report(deadline)), mixture, system)
+            proved = Proved(certificate=certificate, effort=effort.report(deadline))
+            verdict = confirmed(proved, mixture, system, deadline=deadline)
             if isinstance(verdict, Proved):
                 return verdict
             reason = verdict.reason

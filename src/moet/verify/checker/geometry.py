@@ -1,4 +1,4 @@
-"""Parts of a system's document, read with suspicion; standard library only."""
+"""Boxes of states, and actions of models. Standard library only."""
 
 from __future__ import annotations
 
@@ -6,27 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from moet.errors import CertificateError
-
-
-def sized(values: Any, size: int) -> list[Any]:
-    """Return a list that must have ``size`` entries."""
-    if not isinstance(values, list) or len(values) != size:
-        raise CertificateError(f"found {values!r} where a list of {size} is due")
-    return values
-
-
-def vector(values: Any, size: int) -> list[Fraction]:
-    """Return ``size`` exact numbers."""
-    return [Fraction(value) for value in sized(values, size)]
-
-
-def interval(side: Any) -> tuple[Fraction, Fraction]:
-    """Return the two ends of an interval that must not be empty."""
-    low, high = vector(side, 2)
-    if low > high:
-        raise CertificateError(f"the interval [{low}, {high}] is empty")
-    return low, high
-
+from moet.verify.checker.meter import Meter
 
 Box = list[tuple[Fraction, Fraction]]
 """Least and largest value of every state."""
@@ -37,11 +17,12 @@ def most_in(box: Box, row: list[Fraction]) -> Fraction:
     return sum((max(a * low, a * high) for a, (low, high) in zip(row, box, strict=True)), Fraction(0))
 
 
-def covers(parts: list[Box], box: Box) -> bool:
+def covers(parts: list[Box], box: Box, meter: Meter) -> bool:
     """Whether every point of a box lies in one of the parts."""
     open_boxes = [(box, parts)]
     while open_boxes:
         box, near = open_boxes.pop()
+        meter.spend(10 * len(near) * len(box))
         near = [part for part in near if _meets(part, box)]
         if any(_contains(part, box) for part in near):
             continue
