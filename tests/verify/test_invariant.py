@@ -13,8 +13,6 @@ from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Proved, Refuted, check, systems
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.plain import plain_model, system_digest
-from moet.verify.checker.sets import check_blocks
 from moet.verify.limits import Deadline
 from moet.verify.loops.sets.invariant import safe_for_ever
 from moet.verify.loops.sets.propagate import proven_ranges
@@ -104,14 +102,11 @@ def rebuilt(certificate: Certificate, claim: dict[str, Any] | None = None, recor
 
 
 def rejected(certificate: Certificate, mixture: Any = None, system: Any = None) -> bool:
-    model, document = plain_model(mixture or valve()), (system or tank()).document()
-    claim = certificate.claim | {
-        "model": model.digest,
-        "system": system_digest(document),
-    }  # digests are not the defence
+    mixture, system = mixture or valve(), system or tank()
+    claim = certificate.claim | {"model": digest(mixture), "system": system.digest}  # digests are not the defence
     forged = rebuilt(certificate, claim)
     try:
-        check_blocks(forged, model, document)
+        check(forged, mixture, system)
     except CertificateError:
         return True
     return False

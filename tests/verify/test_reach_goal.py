@@ -5,7 +5,8 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from moet.verify.checker.documents import covers
+from moet.verify.checker.geometry import covers
+from moet.verify.checker.meter import Meter
 
 from moet import Mixture, Tree
 from moet.errors import CertificateError
@@ -143,8 +144,8 @@ def test_changed_records_are_rejected(proof):
 def test_boxes_that_cover_a_box():
     unit = [(0, 1), (0, 1)]
     quarters = [[(a, a + 0.5), (b, b + 0.5)] for a in (0, 0.5) for b in (0, 0.5)]
-    assert covers(quarters, unit)
-    assert covers([[(-1, 2), (0, 0.6)], [(0, 0.3), (0, 1)], [(0.2, 1), (0.6, 3)]], unit)
-    assert not covers(quarters[:3], unit)
-    assert not covers([], unit)
-    assert covers([[(0, 1), (0, 0)]], [(0, 1), (0, 0)])
+    assert covers(quarters, unit, Meter())
+    assert covers([[(-1, 2), (0, 0.6)], [(0, 0.3), (0, 1)], [(0.2, 1), (0.6, 3)]], unit, Meter())
+    assert not covers(quarters[:3], unit, Meter())
+    assert not covers([], unit, Meter())
+    assert covers([[(0, 1), (0, 0)]], [(0, 1), (0, 0)], Meter())

@@ -7,7 +7,16 @@ from pathlib import Path
 import typer
 
 from moet.cli.output import check_writable, print_json, print_report
-from moet.cli.verdicts import domain, exit_code, label_of, named, save_certificate, verdict_document, verdict_report
+from moet.cli.verdicts import (
+    domain,
+    exit_code,
+    label_of,
+    named,
+    print_claim,
+    save_certificate,
+    verdict_document,
+    verdict_report,
+)
 
 
 def answer_always(
@@ -53,5 +62,6 @@ def answer_always(
         typer.echo()
     else:
         typer.echo(f"{'proved' if isinstance(verdict, Proved) else 'unknown'}: {claim}")
+    print_claim(verdict.claim)
     print_report({"model": digest(mixture)} | verdict_report(verdict) | ({"certificate": saved} if saved else {}))
     raise typer.Exit(exit_code(verdict))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from moet.cli.output import AsJson, Exit, print_json, print_report
+from moet.cli.verdicts import print_claim
 from moet.errors import CertificateError
 
 
@@ -22,25 +23,28 @@ def check(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check a proof with exact arithmetic. Exit codes: 0 accepted, 1 rejected."""
+    """Check a proof with exact arithmetic, and say in words what it proves. Exit codes: 0 accepted, 1 rejected."""
     from moet.verify.checker.certificate import Certificate
+    from moet.verify.checker.words import claim_in_words
     from moet.verify.checking import check as confirm
 
     start = time.perf_counter()
-    reason: str | None = None
+    reason, claim = None, None
     proof = Certificate.load(certificate)
+    about = _subjects(proof.kind, subjects)
     try:
-        confirm(proof, *_subjects(proof.kind, subjects))
+        confirm(proof, *about)
+        claim = claim_in_words(proof, *about)
     except CertificateError as error:
         reason = str(error)
     seconds = time.perf_counter() - start
     if as_json:
-        accepted = {"accepted": reason is None, "reason": reason, "kind": proof.kind, "claim": proof.claim}
+        accepted = {"accepted": reason is None, "reason": reason, "kind": proof.kind, "claim": claim}
         print_json({**accepted, "seconds": seconds})
     else:
         typer.echo("accepted" if reason is None else f"rejected: {reason}")
-        claim = {name: str(value) for name, value in proof.claim.items() if isinstance(value, str | int | float)}
-        print_report({"kind": proof.kind, **claim, "seconds": f"{seconds:.3g}"})
+        print_claim(claim)
+        print_report({"kind": proof.kind, "seconds": f"{seconds:.3g}"})
     if reason is not None:
         raise typer.Exit(Exit.NEGATIVE)
 

@@ -19,6 +19,7 @@ from moet.cli.verdicts import (
     finite,
     label_of,
     named,
+    print_claim,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -81,12 +82,14 @@ def closest(
     report = verdict_report(found) | ({"certificate": saved} if saved else {})
     if found.point is None or math.isinf(found.distance):
         typer.echo("proved: there is no input with another answer")
+        print_claim(found.claim)
         print_report(report)
         return
     typer.echo(f"proved: the nearest input with another answer is at {norm} distance {found.distance:.17g}")
     report = {"answer": str(found.answer)} | report
     changes = zip(mixture.feature_names, x.tolist(), found.point.tolist(), strict=True)
     print_report({name: _change(before, after) for name, before, after in changes} | report)
+    print_claim(found.claim)
 
 
 def _change(before: float, after: float) -> str:

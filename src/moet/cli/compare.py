@@ -18,6 +18,7 @@ from moet.cli.verdicts import (
     exit_code,
     label_of,
     named,
+    print_claim,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -81,6 +82,7 @@ def compare(
             typer.echo(f"  {json.dumps(answers[0])} / {json.dumps(answers[1])} at {at}")
     else:
         typer.echo("proved: the models are equivalent" if isinstance(verdict, Proved) else "unknown")
+    print_claim(verdict.claim)
     report = ({} if found is None else _report(found)) | verdict_report(verdict)
     print_report(report | ({"certificate": saved} if saved else {}))
     raise typer.Exit(exit_code(verdict))

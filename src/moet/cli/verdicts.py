@@ -57,7 +57,13 @@ def exit_code(verdict: Verdict) -> Exit:
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Describe what all verdicts have in common as JSON values."""
     document = {"verdict": name_of(verdict), "reason": getattr(verdict, "reason", None), "effort": dict(verdict.effort)}
-    return document | {"band": finite(verdict.band)}
+    return document | {"band": finite(verdict.band), "claim": verdict.claim}
+
+
+def print_claim(claim: str | None) -> None:
+    """Print what was proved, in words, if anything was."""
+    if claim is not None:
+        typer.echo(f"\n{claim}\n")
 
 
 def verdict_report(verdict: Verdict) -> dict[str, str]:

@@ -16,6 +16,7 @@ from moet.cli.verdicts import (
     Where,
     exit_code,
     name_of,
+    print_claim,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -99,6 +100,7 @@ def verify(
         else f"{subject.name} reaches its goal in {within} steps"
     )
     typer.echo(f"{name_of(verdict)}: {claim}")
+    print_claim(verdict.claim)
     if trace is not None:
         _print_trace(trace, subject)
     print_report({"model": digest(mixture)} | verdict_report(verdict) | ({"certificate": saved} if saved else {}))

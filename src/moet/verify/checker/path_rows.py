@@ -26,6 +26,9 @@ from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, Vec
 UNIT = Fraction(1, 2**53)
 """Largest relative error of one float64 operation."""
 
+FINEST = 2**128
+"""Limits are rounded to multiples of one over a multiple of this."""
+
 LARGEST = 2**1020
 """States and logits below this do not overflow, nor does any sum on the way."""
 
@@ -124,7 +127,9 @@ class ClosedLoop:
         # functions and limits
         function = self._denominator(v for row in self.functions for v in row)
         self.integer_functions = [[int(v * function) for v in row] for row in self.functions]
-        limits = lcm(function, self._denominator([*bias, *self.bounds]))
+        thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
+        noise = self.observation.noise
+        limits = lcm(FINEST, function, self._denominator([*bias, *thresholds, *self.bounds, *noise]))
         self.scale = self.powers[-1] * limits
         self.bits = self.scale.bit_length() + self.x_denominator.bit_length() + 128
         self.factors = [self.scale // (function * power) for power in self.powers]
@@ -168,15 +173,16 @@ class ClosedLoop:
         return [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)], ceil(slack * self.scale)
 
     @cache  # noqa: B019
-    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int]:
-        """Row of one side of a split at time t, and its limit, less the constant part."""
+    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, bool]:
+        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
         self.meter.hold(self.d, self.bits)
         i = self.n_experts + feature
         if left:
             sign, limit = 1, self.observation.largest_below(feature, threshold)
         else:
             sign, limit = -1, -self.observation.least_above(feature, threshold)
-        return [sign * v for v in self.row(t, i)], ceil((limit + self._disturbance(t, i)) * self.scale)
+        most = (limit + self._disturbance(t, i)) * self.scale
+        return [sign * v for v in self.row(t, i)], ceil(most), most < ceil(most)
 
     @cache  # noqa: B019
     def condition(self, t: int, i: int) -> tuple[list[int], int]:

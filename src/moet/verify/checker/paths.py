@@ -243,9 +243,9 @@ class _Walk:
             feature, left = k // 2, k % 2 == 0
             if (feature, left) not in tests:
                 raise CertificateError(f"there is no test {k} at time {t}")
-            row, limit = loop.split(t, feature, tests[feature, left], left)
+            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
             value = self._value(t, loop.n_experts + feature)
-            return row, limit - value if left else limit + value, False
+            return row, limit - value if left else limit + value, strict
         k -= 2 * loop.d
         i = loop.first_goal + k
         if missed != k:

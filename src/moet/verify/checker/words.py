@@ -15,7 +15,8 @@ from moet.verify.checker.plain import PlainModel, plain_model
 from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, plain_system
 from moet.verify.checker.reading import plain
 
-_LONGEST_DECIMAL = 40
+_SHORT = 15
+"""Digits of numbers that are written out."""
 
 
 def claim_in_words(certificate: Certificate, *subjects: Any) -> str:
@@ -44,29 +45,24 @@ def claim_in_words(certificate: Certificate, *subjects: Any) -> str:
 
 
 def exactly(value: Fraction) -> str:
-    """A number without rounding: as a decimal if that is short, else as a fraction."""
-    power, rest = 0, value.denominator
-    while rest % 10 == 0:
-        power, rest = power + 1, rest // 10
-    while rest % 2 == 0 or rest % 5 == 0:
-        power, rest = power + 1, rest // (2 if rest % 2 == 0 else 5)
-        if power > _LONGEST_DECIMAL:
-            break
-    if rest == 1 and power <= _LONGEST_DECIMAL:
-        digits = str(abs(value.numerator) * 10**power // value.denominator).rjust(power + 1, "0")
-        written = digits[:-power] + "." + digits[-power:].rstrip("0") if power else digits
-        written = written.rstrip(".")
-        if len(written) <= _LONGEST_DECIMAL:
-            return ("-" if value < 0 else "") + written
-    return str(value) if len(str(value)) <= _LONGEST_DECIMAL else _as_float(value)
+    """A number without rounding: as a decimal or a fraction if that is short, as a float64 number if it is one.
 
-
-def _as_float(value: Fraction) -> str:
-    """A long number: the float64 that it is, or between which two it lies."""
-    near = float(value)
-    if Fraction(near) == value:
-        return f"{near!r} (the float64 number)"
-    return f"{near!r} (rounded; exactly {value})"
+    Examples
+    --------
+    >>> exactly(Fraction(-1, 40)), exactly(Fraction(1, 3)), exactly(Fraction(0.1))
+    ('-0.025', '1/3', 'float64(0.1)')
+    """
+    if value.denominator == 1 and abs(value) < 10**_SHORT:
+        return str(value.numerator)
+    for digits in range(1, _SHORT):
+        scaled = value * 10**digits
+        if scaled.denominator == 1 and abs(scaled) < 10**_SHORT:
+            whole = str(abs(scaled.numerator)).rjust(digits + 1, "0")
+            return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
+    if max(abs(value.numerator), value.denominator) < 10 ** (_SHORT // 2):
+        return str(value)
+    near = float(value) if abs(value) < 2**1020 else 0.0
+    return f"float64({near!r})" if Fraction(near) == value else str(value)
 
 
 def _always(claim: claims.Always, model: PlainModel) -> list[str]:
@@ -139,19 +135,44 @@ def _surroundings(system: PlainSystem) -> list[str]:
     ]
     if disturbed:
         lines.append(f"In every step anything in these intervals is added: {', '.join(disturbed)}.")
-    noise = [f"{_name(name)} {exactly(e)}" for name, e in zip(system.states, system.noise, strict=True) if e]
+    noise = [f"{exactly(e)} in {_name(name)}" for name, e in zip(system.states, system.noise, strict=True) if e]
     seen = f"with noise of at most {', '.join(noise)}, " if noise else ""
     rounding = "rounded to float64 and then to float32" if system.float32 else "rounded to float64"
     lines.append(f"The model sees the state {seen}{rounding}.")
-    how = "an affine map" if isinstance(system.dynamics, Affine) else "by its equations"
-    lines.append(f"One step of the system is {how}, exactly as in its document.")
-    return lines
+    return [*lines, "A step of the system:", *_steps(system)]
+
+
+def _steps(system: PlainSystem) -> list[str]:
+    """One line for every equation."""
+    dynamics = system.dynamics
+    if isinstance(dynamics, Affine):
+        return [
+            f"  next {_name(name)} = {_sum(row, system.states)} + "
+            + _by_action([offset[k] for offset in dynamics.offsets], system.actions)
+            for k, (name, row) in enumerate(zip(system.states, dynamics.matrix, strict=True))
+        ]
+    inputs = [f"  {name} = {_by_action(values, system.actions)}" for name, values in dynamics.inputs.items()]
+    let = [f"  {name} = {ascii(text)[1:-1]}" for name, text in dynamics.let]
+    step = [f"  next {name} = {ascii(text)[1:-1]}" for name, text in zip(system.states, dynamics.step, strict=True)]
+    return [*inputs, *let, *step]
+
+
+def _by_action(values: Sequence[Fraction], actions: Sequence[str]) -> str:
+    if len(set(values)) == 1:
+        return exactly(values[0])
+    return f"({', '.join(f'{_name(a)}: {exactly(value)}' for a, value in zip(actions, values, strict=True))})"
 
 
 def _conditions(conditions: Sequence[HalfSpace], names: Sequence[str]) -> str:
-    if not conditions:
-        return "no condition"
-    return " and ".join(f"{_sum(half.coefficients, names)} <= {exactly(half.bound)}" for half in conditions)
+    return " and ".join(_condition(half, names) for half in conditions) if conditions else "no condition"
+
+
+def _condition(half: HalfSpace, names: Sequence[str]) -> str:
+    used = [k for k, a in enumerate(half.coefficients) if a]
+    if len(used) != 1:
+        return f"{_sum(half.coefficients, names)} <= {exactly(half.bound)}"
+    a = half.coefficients[used[0]]
+    return f"{_name(names[used[0]])} {'<=' if a > 0 else '>='} {exactly(half.bound / a)}"
 
 
 def _sum(coefficients: Sequence[Fraction], names: Sequence[str]) -> str:
