@@ -5,12 +5,12 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from moet.verify.checker.geometry import covers
-from moet.verify.checker.meter import Meter
 
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.verify import Certificate, Proved, Refuted, Unknown, check, reaches, systems
+from moet.verify.checker.geometry import covers
+from moet.verify.checker.meter import Meter
 
 from .loops import tank, valve
 from .test_check_paths import unpacked

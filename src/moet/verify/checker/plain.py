@@ -133,6 +133,8 @@ def _arrays(tree: Any, where: str, n_features: int, n_classes: int) -> dict[str,
     """The five lists of a tree, of one length, with numbers of the right types and ranges."""
     parts = members(tree, where, _ARRAYS)
     n_nodes = len(items(parts["feature"], where))
+    if not n_nodes:
+        raise CertificateError(f"{where} has no node")
     feature, left, right = (
         [whole(value, f"{where}.{name}", -1, most - 1) for value in items(parts[name], f"{where}.{name}", n_nodes)]
         for name, most in (("feature", n_features), ("left", n_nodes), ("right", n_nodes))
@@ -159,7 +161,7 @@ def _tree(arrays: dict[str, list[Any]], where: str) -> PlainTree:
                 raise CertificateError(f"{where}: every child must come after its parent")
             n_parents[child] += 1
         label.append(row.index(max(row)) if is_leaf else -1)
-    if not n_parents or set(n_parents) != {1}:
+    if set(n_parents) != {1}:
         raise CertificateError(f"{where}: every node but the root must be the child of exactly one node")
     return PlainTree(feature, threshold, left, right, label)
 

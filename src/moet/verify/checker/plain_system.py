@@ -116,9 +116,7 @@ def _plain(document: Any) -> PlainSystem:
     if type(document.get("version")) is not int or document["version"] != VERSION:
         raise CertificateError(f"its format version is {shown(document.get('version'))}, this moet reads {VERSION}")
     members(document, "the system", _KEYS)
-    name = text(document["name"], "name")
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        raise CertificateError(f"a system must have a printable name, got {shown(name)}")
+    (name,) = _names([document["name"]], "name")
     states, actions = _names(document["states"], "states"), _names(document["actions"], "actions")
     d = len(states)
     domain = [None if side is None else interval(side, "domain") for side in items(document["domain"], "domain", d)]
@@ -141,6 +139,10 @@ def _plain(document: Any) -> PlainSystem:
         dynamics=_dynamics(document["dynamics"], states, len(actions)),
         digest="",
     )
+    if system.float32 and None in domain:
+        raise CertificateError("float32 observations need a bounded domain")
+    if not system.safe and not system.goal:
+        raise CertificateError("a system needs conditions: safe or goal")
     return system._replace(digest=_digest(system))
 
 

@@ -116,7 +116,8 @@ def _integer(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    _bounded(text)
+    if len(text) > 25 or "e" in text or "E" in text:
+        _bounded(text)
     value = float(text)
     if not math.isfinite(value):
         raise CertificateError(f"the number {text[:_SHOWN]} is beyond the range of float64")

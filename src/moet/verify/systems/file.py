@@ -111,13 +111,17 @@ def _system(document: dict[str, Any]) -> System:
             raise InputError(f"{part} must have one entry for each of the {len(states)} states, got {len(values)}")
         return dict(zip(states, values, strict=True))
 
-    def given(part: str) -> dict[str, Any]:
-        return {name: value for name, value in by_state(part, document[part]).items() if value is not None}
+    def sides(part: str) -> dict[str, Any]:
+        pairs = by_state(part, document[part])
+        if part == "domain":
+            pairs = {name: pair for name, pair in pairs.items() if pair is not None}
+        return {name: _list(pair, part) for name, pair in pairs.items()}
 
     description = {
         "states": states,
         "actions": _list(document["actions"], "actions"),
-        **{part: given(part) for part in ("initial", "domain", "disturbance", "observation_error")},
+        **{part: sides(part) for part in ("initial", "domain", "disturbance")},
+        "observation_error": by_state("observation_error", document["observation_error"]),
         **{part: _half_spaces(document[part], part) for part in ("safe", "goal")},
         "float32_observations": document["float32_observations"],
     }
