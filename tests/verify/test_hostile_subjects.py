@@ -139,14 +139,14 @@ def checked_system(path):
 def test_systems_are_read_by_the_loaders_rules(system, tmp_path):
     document = system.document()
     path = tmp_path / "s.json"
-    assert the_same_for_both(systems.load, plain_system, json.dumps(document), path)
+    assert the_same_for_both(systems.load, checked_system, json.dumps(document), path)
     for place in places(document):
         if place:
-            the_same_for_both(systems.load, plain_system, json.dumps(without(document, place)), path)
+            the_same_for_both(systems.load, checked_system, json.dumps(without(document, place)), path)
         for value in VALUES:
             the_same_for_both(systems.load, checked_system, json.dumps(replaced(document, place, value)), path)
     doubled = json.dumps(document).replace('"name"', '"name": "other", "name"')
-    assert not the_same_for_both(systems.load, plain_system, doubled, path)
+    assert not the_same_for_both(systems.load, checked_system, doubled, path)
 
 
 def test_one_number_written_in_many_ways_is_one_system(tmp_path):
