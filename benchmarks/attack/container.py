@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from attack.judge import Plain, PlainTree
 from moet.errors import CertificateError
 from moet.verify import Certificate
-from moet.verify.checker.plain import plain_model, system_digest
+from moet.verify.checker.plain import plain_model
+from moet.verify.checker.plain_system import plain_system
 
 _COUNTS = struct.Struct("<IIII")
 
@@ -88,8 +89,8 @@ def model_digest(document: Any) -> str | None:
 def fitting_system_digest(document: Any) -> str | None:
     """Digest that a forger finds for a system; None if the checker cannot read it."""
     try:
-        return system_digest(document)
-    except (CertificateError, ValueError, TypeError):
+        return plain_system(document).digest
+    except CertificateError:
         return None
 
 
