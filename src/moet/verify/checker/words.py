@@ -67,9 +67,11 @@ def exactly(value: Fraction) -> str:
 
 def _always(claim: claims.Always, model: PlainModel) -> list[str]:
     answers = " or ".join(map(_quoted, claim.answers))
+    is_open = None in claim.box.lo or None in claim.box.hi
+    beyond = "; beyond 1e150, as long as no logit overflows" if is_open and len(model.bias) > 1 else ""
     return [
         f"For every input of float64 numbers {_where(claim.box, model.feature_names)}, the model as deployed answers "
-        f"{answers}, whatever float64 arithmetic rounds in its gate, as long as no logit overflows."
+        f"{answers}, whatever float64 arithmetic rounds in its gate{beyond}."
     ]
 
 
