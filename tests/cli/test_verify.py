@@ -37,6 +37,13 @@ def test_a_proof_is_written_and_checked(models):
     accepted = moet("check", models / "proof.cert", models / "good.moet.json", "cartpole_published")
     assert accepted.exit_code == Exit.OK
     assert accepted.stdout.startswith("accepted")
+    claim = "safe at the times 0 to 5: angle >= -0.1 and angle <= 0.1"
+    assert claim in accepted.stdout
+    assert claim in result.stdout
+    told = json.loads(
+        moet("check", models / "proof.cert", models / "good.moet.json", "cartpole_published", "--json").stdout
+    )
+    assert claim in told["claim"]
     rejected = moet("check", models / "proof.cert", models / "bad.moet.json", "cartpole_published", "--json")
     assert rejected.exit_code == Exit.NEGATIVE
     assert "another model" in json.loads(rejected.stdout)["reason"]

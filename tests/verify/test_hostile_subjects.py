@@ -1,6 +1,8 @@
 """Models and systems from strangers: the checker reads what the loaders read, means the same, and refuses the rest."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -302,6 +304,19 @@ def test_the_document_says_noise_and_rounding_apart():
     assert noisy.observation_error[0] > noisy.noise[0] + (4 + noisy.noise[0]) / 2**24
     read = plain_system(document)
     assert (read.noise, read.float32) == (list(noisy.noise), True)
+
+
+def test_all_of_the_checker_needs_the_standard_library_only():
+    code = (
+        "import pkgutil, sys, moet.verify.checker as checker, moet.verify.checking\n"
+        "for module in pkgutil.iter_modules(checker.__path__): __import__(f'{checker.__name__}.{module.name}')\n"
+        "print(sorted(m for m in sys.modules if m.startswith('moet') and 'check' not in m))\n"
+        "print({'numpy', 'numba', 'scipy', 'sklearn', 'z3'} & set(sys.modules))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours, others = run.stdout.splitlines()
+    assert others == "set()"
+    assert eval(ours) == ["moet", "moet.errors", "moet.files", "moet.verify"]
 
 
 def test_proofs_survive_a_file_of_the_system(tmp_path):

@@ -343,7 +343,7 @@ class EnclosureChecker:
         n_boxes = 1
         while boxes:
             piece = boxes.pop()
-            self._meter.spend(10 * self._equations.size * (1 + len(box)))
+            self._meter.spend(30 * self._equations.size * (1 + len(box)))
             blame = self._failing(rows, piece, action, inner)
             if blame is None:
                 continue

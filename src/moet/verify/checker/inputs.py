@@ -209,7 +209,7 @@ def _grouped(
     scale = math.lcm(*{number.denominator for row, bound, _ in linear for number in (*row, bound)})
     d = len(models[0].feature_names)
     records.meter.spend(cost(len(linear) * (d + 1), scale.bit_length() + unit.bit_length()))
-    records.charge(1 + d, 1)
+    records.charge(20 * (1 + d), 20)
     result = []
     for model, group_of_class, of_model in zip(models, groups, conditions, strict=True):
         trees = [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]

@@ -1,7 +1,7 @@
 """How much work a check may take, whatever its files say. Standard library only.
 
-A unit is about one operation on small integers; operations on long ones count for more. The count depends on the files
-alone, so the same proof is accepted, or refused, on every machine.
+A unit is an operation on small integers, about a fifth of a microsecond; those on long ones count for more. The count
+depends on the files alone, so the same proof is accepted, or refused, on every machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import isqrt
 from moet.errors import CertificateError
 
 LIMIT = 5 * 10**9
-"""Units of work of one check: some ten minutes. The proofs of the benchmarks take less than a tenth of that."""
+"""Units of work of one check: ten minutes to half an hour, depending on the kind of proof."""
 
 MOST_HELD = 10**8
 """Words of 64 bits that the numbers which a check keeps may take."""

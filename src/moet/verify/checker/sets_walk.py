@@ -70,7 +70,7 @@ class Walk:
         self.target = block.target
         self.target_limits = [None if cell is None else [rounded(v)[0] for v in cell] for cell in self.target]
         most_guards = max((len(leaf.guards) for leaf in enclosure.leaves), default=0)
-        records.charge(1 + most_guards * self.n_steps * self.d, 5 * self.d)
+        records.charge(20 + most_guards * self.n_steps * self.d, 20 + 10 * self.d)
 
     def start(self, limits: list[Fraction]) -> None:
         """Check all paths from one polytope, given by limits of the axes and of the other rows of the template."""
