@@ -56,7 +56,7 @@ def test_json_that_is_ambiguous_endless_or_none_is_refused(text):
 @pytest.mark.parametrize(
     "value",
     [
-        *("", " ", "1e99999999", "1e400", "-1e351", "9" * 4001, "1/" + "9" * 4001, "1/0", "1.5/2"),
+        *("", " ", "1e99999999", "1e400", "-1e351", "9" * 4001, "1/" + "9" * 4001, "1/0", "1.5/2", 10**400),
         *("nan", "inf", "0x10", "1_000", "١", True, None, [], {}, float("nan"), float("inf")),
     ],
 )
@@ -219,7 +219,7 @@ def test_no_equation_makes_a_check_go_on_for_ever(equation):
 
 def test_long_numbers_of_a_system_are_paid_for():
     certificate, (model, system) = proof("safe")
-    for number in ("9" * 4000, f"1/{2**3000 + 1}"):
+    for number in (f"1/{2**9000 + 1}", f"1/{2**3000 + 1}"):
         for place in (("dynamics", "matrix", 0, 0), ("disturbance", 0, 1)):
             document = replaced(system.document(), place, number)
             claim = certificate.claim | {"system": plain_system(document).digest, "steps": 9_000}

@@ -32,6 +32,7 @@ LARGEST_EXPONENT = 350
 
 _NUMBER = re.compile(r"[+-]?(?:(\d+)/(\d+)|(?=\d|\.\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 _SHOWN = 60
+_LARGEST = 2**1024
 
 
 def shown(value: Any) -> str:
@@ -139,13 +140,15 @@ def exact(value: Any, where: str) -> Fraction:
     """The number that is meant: a string is what is written, a float its binary value."""
     if type(value) is str:
         _bounded(value)
-        try:
-            return Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise CertificateError(f"{where} has {shown(value)}, which is no number") from None
-    if type(value) not in (int, float) or not math.isfinite(value):
+    elif type(value) is not int and not (type(value) is float and math.isfinite(value)):
         raise CertificateError(f"{where} has {shown(value)} where a number is due")
-    return Fraction(value)
+    try:
+        number = Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise CertificateError(f"{where} has {shown(value)}, which is no number") from None
+    if abs(number) >= _LARGEST:
+        raise CertificateError(f"{where} has {shown(value)}, which is beyond the range of float64")
+    return number
 
 
 def double(value: Any, where: str) -> float:
