@@ -1,7 +1,6 @@
 """Models and systems from strangers: the checker reads what the loaders read, means the same, and refuses the rest."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -16,6 +15,7 @@ from moet.verify.checker.meter import Meter
 from moet.verify.checker.plain import plain_model
 from moet.verify.checker.plain_system import plain_system
 from moet.verify.checker.reading import exact, parse
+from tests.processes import run
 
 from .hostile import VALUES, accepts, forged, integrator, places, proof, replaced, up_to, value_at, without
 from .loops import tank, thermostat
@@ -313,8 +313,7 @@ def test_all_of_the_checker_needs_the_standard_library_only():
         "print(sorted(m for m in sys.modules if m.startswith('moet') and 'check' not in m))\n"
         "print({'numpy', 'numba', 'scipy', 'sklearn', 'z3'} & set(sys.modules))\n"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    ours, others = run.stdout.splitlines()
+    ours, others = run([sys.executable, "-c", code], check=True).stdout.splitlines()
     assert others == "set()"
     assert eval(ours) == ["moet", "moet.errors", "moet.files", "moet.verify"]
 
