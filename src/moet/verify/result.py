@@ -18,11 +18,13 @@ class Trace(NamedTuple):
     """A run of a closed loop.
 
     ``states`` has one row more than there are actions; ``disturbances[t]`` was added to the step from ``states[t]``.
+    Both are the float64 numbers nearest to those of the run, which was replayed without rounding from ``start``.
     """
 
     states: NDArray[np.float64]
     actions: tuple[Any, ...]
     disturbances: NDArray[np.float64] | None = None
+    start: tuple[Fraction, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,10 @@ class HalfSpace(NamedTuple):
     coefficients: tuple[Fraction, ...]
     bound: Fraction
 
+    def value(self, state: Sequence[Fraction]) -> Fraction:
+        """``coefficients``·x."""
+        return sum((a * x for a, x in zip(self.coefficients, state, strict=True)), Fraction(0))
+
     def document(self) -> dict[str, Any]:
         """The condition as plain JSON with exact numbers."""
         return {"coefficients": [str(a) for a in self.coefficients], "bound": str(self.bound)}

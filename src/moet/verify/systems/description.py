@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
+import sys
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from moet.errors import InputError
 
@@ -29,9 +29,12 @@ _LONGEST_NAME = 200
 
 
 def float_above(value: Fraction) -> float:
-    """Smallest float64 that is not below ``value``."""
-    near = float(value)
-    return near if Fraction(near) >= value else float(np.nextafter(near, np.inf))
+    """Smallest float64 that is not below ``value``; infinite beyond the range of float64."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 def exact(value: Number) -> Fraction:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.verify.systems.description import float_above
+
 Floats = NDArray[np.float64]
 
 TEST_TOLERANCE = 2.0**-30
@@ -35,10 +37,7 @@ class Interval:
     @classmethod
     def exactly(cls, value: Fraction) -> Interval:
         """Smallest interval of floats around one number."""
-        near = float(value)
-        low = near if Fraction(near) <= value else math.nextafter(near, -math.inf)
-        high = near if Fraction(near) >= value else math.nextafter(near, math.inf)
-        return cls(np.array(low), np.array(high))
+        return cls(np.array(-float_above(-value)), np.array(float_above(value)))
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low)

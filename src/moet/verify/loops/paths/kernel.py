@@ -70,8 +70,9 @@ from moet.verify.simplex import BELOW, EMPTY, OPTIMAL, TOLERANCE
 def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     """Visit up to ``budget`` pieces; DONE, PAUSED, or ASKING about the piece on top of the stack.
 
-    When ASKING, condition ``counts[CONDITION]`` of that piece may be violated at the scaled first state in ``vectors``.
-    The caller decides that piece, writes its records, sets ``counts[RESOLVED]`` and goes on, or ends the search.
+    When ASKING, condition ``counts[CONDITION]`` (the needs, then those of the goal) of that piece may be violated at
+    the scaled first state in ``vectors``. The caller decides that piece, writes its records, sets
+    ``counts[RESOLVED]`` and goes on, or ends the search.
     """
     counts = s.counts
     last = len(tables.rows) - 1
@@ -155,7 +156,7 @@ def _miss_goal(tables: Any, s: Any, frame: int) -> bool:
             record(s, DEAD, name, status, scale)
             continue
         if time == len(tables.rows) - 1:
-            s.counts[CONDITION] = i
+            s.counts[CONDITION] = tables.n_needs + i
             return False
         record(s, OPEN, NONE, NONE, 1.0)
         if status == OPTIMAL:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -46,7 +47,8 @@ from moet.verify.loops.paths.state import (
     X,
 )
 from moet.verify.loops.paths.tables import Floats, Loop, Policy, tabulate
-from moet.verify.loops.replay import Replay
+from moet.verify.loops.refute import outside_domain, unsafe_first_state
+from moet.verify.loops.replay import Replay, domain_sides
 from moet.verify.result import Proved, Refuted, Trace, Unknown, Verdict
 from moet.verify.rounding import gate_errors
 from moet.verify.simplex import OPTIMAL, solve
@@ -100,7 +102,7 @@ class PathSearch:
         self.steps, self.deadline, self.seed = steps, deadline, seed
         if system.n_states > _MOST_STATES:
             raise InputError(f"at most {_MOST_STATES} states are supported, {system.name!r} has {system.n_states}")
-        self.needs = _sides(system) if goal is not None else [*system.safe, *_sides(system)]
+        self.needs = domain_sides(system) if goal is not None else [*system.safe, *domain_sides(system)]
         self.goals = list(goal or [])
         self.policy = Policy.of(mixture, system.actions_of(mixture))
         self.loop = _loop(system, steps, tuple(self.needs), tuple(self.goals))
@@ -123,7 +125,7 @@ class PathSearch:
     @cached_property
     def replay(self) -> Replay:
         """Confirms counterexamples."""
-        return Replay(self.mixture, self.system)
+        return Replay(self.mixture, self.system, self.deadline)
 
     @cached_property
     def doubt(self) -> Doubt:
@@ -135,11 +137,8 @@ class PathSearch:
     def decide(self, progress: Progress | None = None) -> Verdict:
         """Search until the question is decided or time is up."""
         deadline = self.deadline
-        trace, unmet = self._look_at_start()
-        if trace is not None:
-            return Refuted(trace=trace, effort=self._effort())
-        if unmet:
-            return Unknown(reason=unmet, effort=self._effort())
+        if (early := self._look_at_start()) is not None:
+            return early
         while not deadline.passed:
             counts = self.search.counts
             status = run(self.policy, self.tables, self.search, SLICE)
@@ -164,20 +163,11 @@ class PathSearch:
                 return Unknown(reason=self._not_replayed(), effort=self._effort())
         return Unknown(reason=deadline.reason, effort=self._effort())
 
-    def _look_at_start(self) -> tuple[Trace | None, str | None]:
-        """A first state that is unsafe already; or why a proof is impossible from the start."""
-        for condition in self.needs:
-            row = condition.coefficients
-            worst = [high if a > 0 else low for a, (low, high) in zip(row, self.system.initial, strict=True)]
-            if sum(a * x for a, x in zip(row, worst, strict=True)) <= condition.bound:
-                continue
-            corner = np.array([float(x) for x in worst])
-            for start in self.replay.starts([corner]):
-                trace = self.replay.leaves_safe_set(start, []) if not self.goals else None
-                if trace is not None:
-                    return trace, None
-            return None, "some first states are outside the safe set or the domain, by less than float64 can show"
-        return None, None
+    def _look_at_start(self) -> Verdict | None:
+        """A verdict that the first states give already."""
+        trace = unsafe_first_state(self.system) if not self.goals else None
+        verdict = outside_domain(self.system) if trace is None else Refuted(trace=trace)
+        return None if verdict is None else replace(verdict, effort=self._effort())
 
     def _settle(self) -> Trace | None:
         """Decide the piece that the search asks about: a counterexample, a proof, or neither."""
@@ -246,8 +236,7 @@ class PathSearch:
         """Number, among the linear functions, of the condition in question."""
         conditions = len(self.needs) + len(self.goals)
         first = len(self.tables.coefficients) - conditions
-        # with a goal, needs are the domain, and leaving that refutes nothing
-        return first + int(self.search.counts[CONDITION]) + (len(self.needs) if self.goals else 0)
+        return first + int(self.search.counts[CONDITION])
 
     def _counterexample(self, frame: int, candidates: Iterator[Floats] | list[Floats]) -> Trace | None:
         time = int(self.search.frames[frame, TIME])
@@ -295,21 +284,15 @@ class PathSearch:
         }
 
     def _not_replayed(self) -> str:
+        if self.replay.left_domain:
+            return (
+                "runs leave the domain, where the description of the system holds, before they refute the claim; give "
+                "a wider domain if it holds there, too"
+            )
         return (
             f"precision: {self.failures} possible violations could be neither excluded nor replayed; they depend on "
             "rounding, on observation errors, or on which disturbances can occur together"
         )
-
-
-def _sides(system: AffineSystem) -> list[HalfSpace]:
-    """The domain of a system as conditions."""
-    conditions = []
-    for k, sides in enumerate(system.domain):
-        if sides is not None:
-            for sign, bound in ((1, sides[1]), (-1, -sides[0])):
-                row = tuple(Fraction(sign * (i == k)) for i in range(system.n_states))
-                conditions.append(HalfSpace(row, bound))
-    return conditions
 
 
 @lru_cache(maxsize=8)  # one system is often asked about many policies

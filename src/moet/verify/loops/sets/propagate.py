@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.model.file import digest
-from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.loops.sets.enclosures import Enclosure, Enclosures
 from moet.verify.loops.sets.post import Image, Post, Stopped
-from moet.verify.loops.simulate import Runs, find_violation
-from moet.verify.result import Refuted, Trace, Unknown, Verdict
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
@@ -97,20 +94,6 @@ def proven_ranges(certificate: Certificate, system: System) -> dict[str, tuple[f
     first = np.array([[float(high), -float(low)] for low, high in system.initial]).ravel()
     most = np.maximum(most, first)
     return {name: (float(-most[2 * k + 1]), float(most[2 * k])) for k, name in enumerate(system.states)}
-
-
-def refutation(mixture: Mixture, system: System, runs: Runs) -> Verdict | None:
-    """Refuted, if a first state or a simulated run is surely unsafe; Unknown if a first state is out of the domain."""
-    low, high = zip(*system.initial, strict=True)
-    for half in system.safe:
-        corner = [b if c > 0 else a for c, a, b in zip(half.coefficients, low, high, strict=True)]
-        if sum(c * x for c, x in zip(half.coefficients, corner, strict=True)) > half.bound:
-            return Refuted(trace=Trace(np.array([corner], dtype=np.float64), ()))
-    for name, side, a, b in zip(system.states, system.domain, low, high, strict=True):
-        if side is not None and not (side[0] <= a and b <= side[1]):
-            return Unknown(reason=f"the description of the system does not hold for all first states: see {name}")
-    trace = find_violation(mixture, system, runs)
-    return None if trace is None else Refuted(trace=trace)
 
 
 def plain_enclosure(enclosure: Enclosure) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress
+from moet.verify.loops.refute import outside_domain
 from moet.verify.loops.sets.enclosures import Enclosures, best_variable
 from moet.verify.loops.sets.post import Effort, Post, Stopped, box_family
 from moet.verify.loops.sets.propagate import Block, Propagation, plain_enclosure
@@ -101,12 +102,15 @@ class GoalSearch:
 
     def decide(self, progress: Progress | None = None) -> Verdict:
         """Cut the first states into parts and follow each of them."""
-        runs = simulate(self.mixture, self.system, self.within, self.seed)
-        trace = find_miss(self.mixture, self.system, self.goal, runs, self.within)
+        if (unknown := outside_domain(self.system)) is not None:
+            return replace(unknown, effort=self.effort.report(self.deadline))
+        runs = simulate(self.mixture, self.system, self.within, self.seed, deadline=self.deadline)
+        trace = find_miss(self.mixture, self.system, self.goal, runs, self.within, self.deadline)
         if trace is not None:
             return Refuted(trace=trace, effort=self.effort.report(self.deadline))
         if runs_outside(self.goal, runs).size:
             reason = "precision: simulated runs do not reach the goal, by less than can be confirmed"
+            reason = self.deadline.reason if self.deadline.passed else reason
             return Unknown(reason=reason, effort=self.effort.report(self.deadline))
         low, high = runs.states.min(axis=(0, 1)), runs.states.max(axis=(0, 1))
         self.cut_along = best_variable(self.system, self.system.fitted_matrix(low, high), low, high)

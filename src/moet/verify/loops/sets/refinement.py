@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from moet.model.mixture import Mixture
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress
+from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
 from moet.verify.loops.sets.post import Effort, Post, Stopped
-from moet.verify.loops.sets.propagate import Block, Propagation, refutation
+from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.template import choose_template
 from moet.verify.loops.simulate import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
@@ -40,11 +42,11 @@ def refine(
     progress: Progress | None = None,
 ) -> Verdict:
     """Simulate some steps; unless they refute safety, attempt a proof with each setting until one succeeds."""
-    runs = simulate(mixture, system, n_simulated)
-    refuted = refutation(mixture, system, runs)
-    if refuted is not None:
-        return refuted
     effort = Effort()
+    runs = simulate(mixture, system, n_simulated, deadline=deadline)
+    refuted = refutation(mixture, system, runs, steps, deadline)
+    if refuted is not None:
+        return replace(refuted, effort=effort.report(deadline))
     for i, setting in enumerate(refinements):
 
         def advance(share: float, note: str, i: int = i) -> None:
@@ -64,6 +66,8 @@ def refine(
             reason = str(stop)
         if deadline.passed:
             break
+        if i == 0 and (late := late_refutation(mixture, system, steps, deadline)) is not None:
+            return replace(late, effort=effort.report(deadline))
     return Unknown(reason=reason, effort=effort.report(deadline))
 
 
