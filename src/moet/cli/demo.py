@@ -46,7 +46,7 @@ def demo(
     short = evaluate(policy, TASK, seed=seed, teacher=teacher)
     long = evaluate(policy, LONG_TASK, seed=seed)
     say(f"proving that the pole stays up for {STEPS_TO_PROVE} steps, on the equations of CartPole, from every start")
-    verdict = verify.safe(policy, verify.systems.cartpole(), STEPS_TO_PROVE, timeout=SECONDS_TO_PROVE)
+    verdict = verify.safe(policy, verify.systems.cartpole(), STEPS_TO_PROVE, cpu_limit=SECONDS_TO_PROVE)
     certificate = save_certificate(verdict, proof)
     if as_json:
         print_json(

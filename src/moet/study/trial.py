@@ -152,7 +152,7 @@ def _verified(model: Mixture, definition: Definition) -> dict[str, Any] | None:
         return None
     from moet.verify import safe, systems
 
-    verdict = safe(model, systems.cartpole_published(), steps=PROVED_STEPS, timeout=definition.plan.verify_seconds)
+    verdict = safe(model, systems.cartpole_published(), steps=PROVED_STEPS, cpu_limit=definition.plan.verify_seconds)
     return {
         "question": f"cartpole_published stays upright for {PROVED_STEPS} steps",
         "verdict": type(verdict).__name__,

@@ -23,6 +23,10 @@ _LOOK = 0.05
 """Seconds between two looks at the clocks while compiled code runs."""
 
 
+class Stopped(Exception):
+    """A search cannot go on; the message says why."""
+
+
 class Deadline:
     """What ends a search: seconds of the wall clock (``timeout``), or of CPU time of its thread (``cpu_limit``).
 
@@ -70,6 +74,11 @@ class Deadline:
 
     def _time_left(self) -> float:
         return 0.0 if self.passed else self.left
+
+    def look(self) -> None:
+        """Raise Stopped if time is up."""
+        if self.passed:
+            raise Stopped(self.reason)
 
     @property
     def reason(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ def safe(
     steps: int | None,
     *,
     timeout: float | None = None,
+    cpu_limit: float | None = 600.0,
     seed: int = 0,
     verbose: bool = False,
 ) -> Verdict:
@@ -45,6 +47,9 @@ def safe(
         None for ever: an invariant is searched for.
     timeout : float, optional
         Seconds after which the answer is Unknown.
+    cpu_limit : float, optional
+        Seconds of CPU time after which it is, which do not depend on what else the machine does; compiling does not
+        count. None is no limit.
     seed : int
         Of the random runs that are tried where a possible violation cannot be replayed.
     verbose : bool
@@ -59,20 +64,20 @@ def safe(
     Unknown
         With the reason.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     mixture = _policy(model, system, "safe")
     if not system.safe:
         raise InputError(f"the system {system.name!r} has no safe set")
     if steps is None:
         from moet.verify.loops.sets.invariant import safe_for_ever
 
-        return _with_progress(partial(safe_for_ever, mixture, system, deadline), "growing a set", verbose)
+        return _decided(partial(safe_for_ever, mixture, system, deadline), deadline, "growing a set", verbose)
     _check_steps(steps)
     if not isinstance(system, AffineSystem) or steps > MOST_SEARCHED_STEPS:
         from moet.verify.loops.sets.bounded import safe_for_steps
 
         decide = partial(safe_for_steps, mixture, system, steps, deadline)
-        verdict = _with_progress(decide, "following sets", verbose)
+        verdict = _decided(decide, deadline, "following sets", verbose)
         if not isinstance(system, AffineSystem) or not isinstance(verdict, Unknown):
             return verdict
     return _search(mixture, system, steps, None, deadline, seed, verbose)
@@ -85,6 +90,7 @@ def reaches(
     *,
     within: int,
     timeout: float | None = None,
+    cpu_limit: float | None = 600.0,
     seed: int = 0,
     verbose: bool = False,
 ) -> Verdict:
@@ -92,7 +98,7 @@ def reaches(
 
     Parameters
     ----------
-    model, system, timeout, seed, verbose
+    model, system, timeout, cpu_limit, seed, verbose
         As for :func:`safe`. Nonlinear systems take minutes rather than milliseconds: the first states are cut into
         small parts, each of which is followed for itself.
     goal : str or sequence of str, optional
@@ -105,7 +111,7 @@ def reaches(
     Proved, Refuted or Unknown
         As for :func:`safe`; a counterexample is a run that is not in the goal at any of the times 0, ..., ``within``.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     mixture = _policy(model, system, "reaches")
     _check_steps(within)
     conditions = system.goal_conditions(goal)
@@ -116,7 +122,7 @@ def reaches(
     from moet.verify.loops.sets.reach_goal import GoalSearch
 
     search = GoalSearch(mixture, system, conditions, within, deadline, seed)
-    return _with_progress(search.decide, "following", verbose)
+    return _decided(search.decide, deadline, "following", verbose)
 
 
 def _search(
@@ -129,11 +135,16 @@ def _search(
     verbose: bool,
 ) -> Verdict:
     search = PathSearch(mixture, system, steps, goal, deadline, seed)
-    return _with_progress(search.decide, "searching", verbose)
+    return _decided(search.decide, deadline, "searching", verbose)
+
+
+def _decided(decide: Callable[[Progress | None], Verdict], deadline: Deadline, doing: str, verbose: bool) -> Verdict:
+    """Decide a question, say what it took and, if that is wanted, show how far the search is."""
+    verdict = _with_progress(decide, doing, verbose)
+    return replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
 
 
 def _with_progress(decide: Callable[[Progress | None], Verdict], doing: str, verbose: bool) -> Verdict:
-    """Decide a question and, if that is wanted, show how far the search is."""
     if not verbose:
         return decide(None)
     with progress_bar(doing, _TICKS, shown=True) as advance:

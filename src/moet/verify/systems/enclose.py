@@ -7,12 +7,14 @@ lies in f(m) + f'(X)·(X − m) for the midpoint m of X. All boxes and actions a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.verify.limits import Deadline
 from moet.verify.systems.equations import Algebra
 from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope
 
@@ -39,23 +41,51 @@ _GENEROSITY = 0.05
 
 _MAX_PIECES = 2000
 
+_STEEP = 1e200
+"""To blame a variable along which a step is infinitely steep: more than others, and the more the wider it is."""
+
+_BATCH = 8192
+"""Boxes that are worked on at once, between two looks at the clock."""
+
+_MOST_GRID = 5
+_SAMPLES = 1024
+"""A grid has so many variables at most; for more of them there are so many nodes, chosen at random."""
+
 
 def fitted_matrix(system: NonlinearSystem, low: Floats, high: Floats) -> Floats:
     """Least-squares slopes of one step, one set for all actions, at a grid of Chebyshev nodes of the box."""
     node = np.cos((np.arange(_NODES) + 0.5) * np.pi / _NODES)
-    grid = np.array(list(product(node, repeat=len(low))))
-    half = (high - low) / 2
-    states = (low + high) / 2 + grid * half
+    if len(low) <= _MOST_GRID:
+        grid = np.array(list(product(node, repeat=len(low))))
+    else:
+        random = np.random.default_rng(0)
+        grid = np.stack([random.permutation(np.resize(node, _SAMPLES)) for _ in low], axis=1)
+    half = high / 2 - low / 2
+    states = low / 2 + high / 2 + grid * half
     slopes = np.zeros((len(low), len(low)))
     for action in range(len(system.actions)):
-        following = system.successor(states, np.full(len(states), action))
-        # the columns of the grid are orthogonal, so each slope is a projection
-        slopes += following.T @ grid / (grid**2).sum(axis=0)
-    matrix = slopes / len(system.actions) / np.where(half > 0, half, np.inf)
-    return np.where(np.abs(matrix) < _NEGLIGIBLE, 0.0, matrix)
+        with np.errstate(all="ignore"):
+            following = system.successor(states, np.full(len(states), action))
+        slopes += _projected(following, grid)
+    with np.errstate(all="ignore"):
+        matrix = slopes / len(system.actions) / np.where(half > 0, half, np.inf)
+    return np.where((np.abs(matrix) >= _NEGLIGIBLE) & np.isfinite(matrix), matrix, 0.0)
 
 
-def residual_ranges(system: NonlinearSystem, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+def _projected(values: Floats, grid: Floats) -> Floats:
+    """Least-squares slopes of values at nodes; 0 for what has no value somewhere."""
+    known = np.where(np.all(np.isfinite(values), axis=0), values, 0.0)
+    with np.errstate(all="ignore"):
+        if grid.shape[1] <= _MOST_GRID:  # the columns of the grid are orthogonal, so each slope is a projection
+            return known.T @ grid / (grid**2).sum(axis=0)
+        centred = known - known.mean(axis=0)
+        fit = np.linalg.lstsq(grid, np.where(np.isfinite(centred), centred, 0.0), rcond=None)[0]
+    return np.asarray(fit.T, np.float64)
+
+
+def residual_ranges(
+    system: NonlinearSystem, matrix: Floats, lows: Floats, highs: Floats, deadline: Deadline | None = None
+) -> tuple[Floats, Floats]:
     """Bound step(x) − matrix·x from below and above over boxes, without disturbance.
 
     Parameters
@@ -63,10 +93,13 @@ def residual_ranges(system: NonlinearSystem, matrix: Floats, lows: Floats, highs
     system : NonlinearSystem
     matrix : array of float, shape (n_states, n_states)
     lows, highs : array of float, shape (n_boxes, n_states)
+    deadline : Deadline, optional
+        When it has passed, Stopped is raised.
 
     Returns
     -------
     low, high : array of float, shape (n_boxes, n_actions, n_states)
+        Infinite where the step may have no value.
     """
     n_boxes, n_states = lows.shape
     n_actions = len(system.actions)
@@ -78,13 +111,14 @@ def residual_ranges(system: NonlinearSystem, matrix: Floats, lows: Floats, highs
     seen = Interval(known.low.copy(), known.high.copy())
     n_pieces = n_groups
     while True:
-        bound, middle, blame = _residual(system, matrix, group % n_actions, bottom, top)
+        bound, middle, blame = _residuals(system, matrix, group % n_actions, bottom, top, deadline)
         for k in range(n_states):
             np.minimum.at(seen.low[k], group, middle.high[k])
             np.maximum.at(seen.high[k], group, middle.low[k])
-        slack = (_PRECISION * np.maximum(seen.high - seen.low, 0) + noise)[:, group]
-        too_wide = (bound.low < seen.low[:, group] - slack) | (bound.high > seen.high[:, group] + slack)
-        split = np.any(too_wide, axis=0)
+        with np.errstate(all="ignore"):
+            slack = (_PRECISION * np.maximum(seen.high - seen.low, 0) + noise)[:, group]
+            too_wide = (bound.low < seen.low[:, group] - slack) | (bound.high > seen.high[:, group] + slack)
+        split = np.any(too_wide, axis=0) & _can_be_cut(bottom, top, blame)
         n_pieces += np.count_nonzero(split)
         if n_pieces > _MAX_PIECES * n_groups:
             split[:] = False
@@ -92,19 +126,50 @@ def residual_ranges(system: NonlinearSystem, matrix: Floats, lows: Floats, highs
             np.minimum.at(known.low[k], group[~split], bound.low[k, ~split])
             np.maximum.at(known.high[k], group[~split], bound.high[k, ~split])
         if not split.any():
-            generous = _GENEROSITY * (known.high - known.low) + noise
+            with np.errstate(all="ignore"):
+                generous = _GENEROSITY * (known.high - known.low) + noise
+                low, high = known.low - generous, known.high + generous
+            low, high = np.where(np.isfinite(low), low, -np.inf), np.where(np.isfinite(high), high, np.inf)
             shape = (n_boxes, n_actions, n_states)
-            return (known.low - generous).T.reshape(shape), (known.high + generous).T.reshape(shape)
+            return low.T.reshape(shape), high.T.reshape(shape)
         bottom, top = _halves(bottom[:, split], top[:, split], blame[:, split].argmax(axis=0))
         group = np.tile(group[split], 2)
+
+
+def _can_be_cut(bottom: Floats, top: Floats, blame: Floats) -> NDArray[np.bool_]:
+    """Whether the middle of the variable to cut lies between its ends."""
+    variable, boxes = blame.argmax(axis=0), np.arange(bottom.shape[1])
+    low, high = bottom[variable, boxes], top[variable, boxes]
+    middle = low / 2 + high / 2
+    return (low < middle) & (middle < high)
 
 
 def _halves(bottom: Floats, top: Floats, variable: Ints) -> tuple[Floats, Floats]:
     """Both halves of every box, cut along one variable each."""
     boxes = np.arange(bottom.shape[1])
     lower_top, upper_bottom = top.copy(), bottom.copy()
-    lower_top[variable, boxes] = upper_bottom[variable, boxes] = (bottom[variable, boxes] + top[variable, boxes]) / 2
+    lower_top[variable, boxes] = upper_bottom[variable, boxes] = bottom[variable, boxes] / 2 + top[variable, boxes] / 2
     return np.hstack([bottom, upper_bottom]), np.hstack([lower_top, top])
+
+
+def _residuals(
+    system: NonlinearSystem, matrix: Floats, actions: Ints, bottom: Floats, top: Floats, deadline: Deadline | None
+) -> tuple[Interval, Interval, Floats]:
+    """:func:`_residual`, some boxes at a time."""
+    parts = []
+    for first in range(0, bottom.shape[1], _BATCH):
+        if deadline is not None:
+            deadline.look()
+        some = slice(first, first + _BATCH)
+        parts.append(_residual(system, matrix, actions[some], bottom[:, some], top[:, some]))
+    if len(parts) == 1:
+        return parts[0]
+    bounds, middles, blames = zip(*parts, strict=True)
+    return _joined(bounds), _joined(middles), np.hstack(blames)
+
+
+def _joined(parts: Sequence[Interval]) -> Interval:
+    return Interval(np.hstack([part.low for part in parts]), np.hstack([part.high for part in parts]))
 
 
 def _residual(
@@ -112,8 +177,16 @@ def _residual(
 ) -> tuple[Interval, Interval, Floats]:
     """What the matrix misses on each box and at its middle, and how much each variable is to blame for the width."""
     box = _next(system, actions, bottom, top)
-    middle = (bottom + top) / 2
+    middle = bottom / 2 + top / 2
     centre = _next(system, actions, middle, middle)
+    with np.errstate(all="ignore"):
+        return _mean_value_form(matrix, box, centre, bottom, middle, top)
+
+
+def _mean_value_form(
+    matrix: Floats, box: list[Slope], centre: list[Slope], bottom: Floats, middle: Floats, top: Floats
+) -> tuple[Interval, Interval, Floats]:
+    """Bounds of what the matrix misses; a box whose step is infinitely steep is cut where it is widest."""
     deviation = Interval(bottom, top) - Interval(middle, middle)
     bounds, values = [], []
     blame = np.zeros_like(bottom)
@@ -129,7 +202,10 @@ def _residual(
             mean_value = mean_value + Interval(change.low[j], change.high[j])
         bounds.append(mean_value.meet(natural))
         values.append(value)
-        blame = np.maximum(blame, np.where(top > bottom, change.high - change.low, 0))
+        steep = np.isfinite(change.high) & np.isfinite(change.low)
+        width = np.where(steep, change.high - change.low, np.inf)
+        width = np.where(np.isfinite(width), width, _STEEP * (top - bottom))
+        blame = np.maximum(blame, np.where(top > bottom, width, 0))
     return _stack(bounds, middle.shape), _stack(values, middle.shape), blame
 
 
@@ -149,7 +225,7 @@ def _next(system: NonlinearSystem, actions: Ints, bottom: Floats, top: Floats) -
         low, high = np.array([value.low for value in exact]), np.array([value.high for value in exact])
         inputs[name] = Slope(Interval(low[actions], high[actions]), Interval(zero, zero))
     algebra = Algebra(lambda value: Slope.constant(value, n_states), FUNCTIONS)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return system.next_values(Slope.variables(bottom, top), inputs, algebra)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.mixture import Mixture
+from moet.verify.limits import Deadline
 from moet.verify.systems.conditions import HalfSpace, half_spaces
 from moet.verify.systems.description import (
     EVERYWHERE,
@@ -120,10 +121,13 @@ class System(ABC):
         """Matrix of an affine map that is close to one step on a box, whatever the action."""
 
     @abstractmethod
-    def residuals(self, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    def residuals(
+        self, matrix: Floats, lows: Floats, highs: Floats, deadline: Deadline | None = None
+    ) -> tuple[Floats, Floats]:
         """Bound, from below and above, what a step adds to matrix·x on each of several boxes, disturbance included.
 
-        Boxes are rows of ``lows`` and ``highs``; the bounds have shape (n_boxes, n_actions, n_states).
+        Boxes are rows of ``lows`` and ``highs``; the bounds have shape (n_boxes, n_actions, n_states). They are
+        infinite where a step may have no value. Raises Stopped if time is up.
         """
 
     @abstractmethod
@@ -233,7 +237,9 @@ class AffineSystem(System):
         """The matrix, in floats; the box does not matter."""
         return np.array(self.matrix, np.float64)
 
-    def residuals(self, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    def residuals(
+        self, matrix: Floats, lows: Floats, highs: Floats, deadline: Deadline | None = None
+    ) -> tuple[Floats, Floats]:
         """Bound what a step adds to matrix·x on each of several boxes, disturbance included."""
         bounds = np.array([self._residual(matrix, low, high) for low, high in zip(lows, highs, strict=True)])
         return bounds[..., 0], bounds[..., 1]
@@ -302,11 +308,13 @@ class NonlinearSystem(System):
 
         return fitted_matrix(self, low, high)
 
-    def residuals(self, matrix: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    def residuals(
+        self, matrix: Floats, lows: Floats, highs: Floats, deadline: Deadline | None = None
+    ) -> tuple[Floats, Floats]:
         """Bound what a step adds to matrix·x on each of several boxes, disturbance included."""
         from moet.verify.systems.enclose import residual_ranges
 
-        low, high = residual_ranges(self, matrix, lows, highs)
+        low, high = residual_ranges(self, matrix, lows, highs, deadline)
         least, most = (np.array(side) for side in zip(*self._float_disturbance, strict=True))
         return np.nextafter(low + least, -np.inf), np.nextafter(high + most, np.inf)
 

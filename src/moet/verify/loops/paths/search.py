@@ -55,7 +55,7 @@ from moet.verify.simplex import OPTIMAL, solve
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.system import AffineSystem
 
-SLICE = 2000
+SLICE = 500
 """Pieces between two looks at the clock."""
 
 MOST_COARSE = 20_000

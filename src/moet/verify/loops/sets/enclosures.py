@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.verify.limits import Deadline, Stopped
 from moet.verify.systems.description import float_above
 from moet.verify.systems.system import System
 
@@ -51,8 +52,10 @@ class Enclosures:
         n_pieces: int,
         within_safe: bool = True,
         cut_along: int | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         self.system = system
+        self._deadline = deadline
         self.least, self.most = limits_of(system, within_safe)
         self._n_pieces = n_pieces
         self._middle = (seen_low + seen_high) / 2
@@ -85,25 +88,40 @@ class Enclosures:
     def _enclosed(self, low: Floats, high: Floats) -> Enclosure:
         matrix = self.system.fitted_matrix(low, high)
         if not self._known and self._n_pieces > 1 and self._cut_along is None:
-            self._cut_along = best_variable(self.system, matrix, low, high)
+            self._cut_along = best_variable(self.system, matrix, low, high, self._deadline)
         variable, n_pieces = (0, 1) if self._cut_along is None else (self._cut_along, self._n_pieces)
         edges = np.linspace(low[variable], high[variable], n_pieces + 1)
-        residual_low, residual_high = self.system.residuals(matrix, *_cut(low, high, variable, edges))
+        residual_low, residual_high = residuals(self.system, matrix, *_cut(low, high, variable, edges), self._deadline)
         return Enclosure(low, high, matrix, variable, edges, residual_low, residual_high)
 
 
-def linearised(system: System, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def residuals(
+    system: System, matrix: Floats, lows: Floats, highs: Floats, deadline: Deadline | None = None
+) -> tuple[Floats, Floats]:
+    """What a step adds to matrix·x on each of several boxes; raises Stopped if that has no bound, or time is up."""
+    least, most = system.residuals(matrix, lows, highs, deadline)
+    if not (np.all(np.isfinite(least)) and np.all(np.isfinite(most))):
+        raise Stopped(
+            "the equations have no value that can be bounded on all states that runs may come to: they may divide by "
+            "zero, take the root of a negative number, or grow beyond the range of float64"
+        )
+    return least, most
+
+
+def linearised(system: System, low: Floats, high: Floats, deadline: Deadline | None = None) -> tuple[Floats, Floats]:
     """Matrix of a step on a box, and what each action adds to it in the middle."""
     matrix = system.fitted_matrix(low, high)
-    (least,), (most,) = system.residuals(matrix, low[None], high[None])
-    return matrix, (least + most) / 2
+    (least,), (most,) = residuals(system, matrix, low[None], high[None], deadline)
+    return matrix, least / 2 + most / 2
 
 
-def best_variable(system: System, matrix: Floats, low: Floats, high: Floats) -> int | None:
+def best_variable(
+    system: System, matrix: Floats, low: Floats, high: Floats, deadline: Deadline | None = None
+) -> int | None:
     """Variable that a box is best cut along; None if that hardly helps."""
     halves = [_cut(low, high, k, np.linspace(low[k], high[k], 3)) for k in range(len(low))]
     lows, highs = (np.concatenate(sides) for sides in zip((low[None], high[None]), *halves, strict=True))
-    least, most = system.residuals(matrix, lows, highs)
+    least, most = residuals(system, matrix, lows, highs, deadline)
     widths = (most - least).sum(axis=(1, 2))
     means = widths[1:].reshape(-1, 2).mean(axis=1)
     best = int(np.argmin(means))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
-from moet.verify.limits import Deadline, Progress
-from moet.verify.loops.sets.post import Image, Stopped
+from moet.verify.limits import Deadline, Progress, Stopped
+from moet.verify.loops.sets.post import Image
 from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.refinement import Fineness, refine
 from moet.verify.loops.sets.template import Template

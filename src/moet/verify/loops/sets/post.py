@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.sets.claims import DONE, FAILED, FULL, LIMIT, Loop, Target
 from moet.verify.loops.sets.enclosures import Enclosure
 from moet.verify.loops.sets.kernel import explore
@@ -52,10 +52,6 @@ class Records(Protocol):
 
     def add(self, codes: Any, refs: Any, numbers: Any) -> None:
         """Append records."""
-
-
-class Stopped(Exception):
-    """The search cannot go on; the message says why."""
 
 
 class Effort(Counter[str]):

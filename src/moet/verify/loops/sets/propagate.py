@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.file import digest
 from moet.verify.checker.certificate import Certificate
+from moet.verify.limits import Stopped
 from moet.verify.loops.sets.enclosures import Enclosure, Enclosures
-from moet.verify.loops.sets.post import Image, Post, Stopped
+from moet.verify.loops.sets.post import Image, Post
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]

@@ -22,10 +22,10 @@ from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
-from moet.verify.limits import Deadline, Progress
+from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.refute import outside_domain
 from moet.verify.loops.sets.enclosures import Enclosures, best_variable
-from moet.verify.loops.sets.post import Effort, Post, Stopped, box_family
+from moet.verify.loops.sets.post import Effort, Post, box_family
 from moet.verify.loops.sets.propagate import Block, Propagation, plain_enclosure
 from moet.verify.loops.sets.template import Template, switching_direction
 from moet.verify.loops.simulate import find_miss, runs_outside, simulate
@@ -113,7 +113,11 @@ class GoalSearch:
             reason = self.deadline.reason if self.deadline.passed else reason
             return Unknown(reason=reason, effort=self.effort.report(self.deadline))
         low, high = runs.states.min(axis=(0, 1)), runs.states.max(axis=(0, 1))
-        self.cut_along = best_variable(self.system, self.system.fitted_matrix(low, high), low, high)
+        try:
+            matrix = self.system.fitted_matrix(low, high)
+            self.cut_along = best_variable(self.system, matrix, low, high, self.deadline)
+        except Stopped as stop:
+            return Unknown(reason=str(stop), effort=self.effort.report(self.deadline))
         parts: list[_Part] = []
         waiting: list[Box] = [self.system.initial]
         while waiting:
@@ -172,10 +176,10 @@ class GoalSearch:
     def _enclosures(self, family: Floats, n_steps: int) -> Enclosures:
         """Enclosures around what the corners of a polytope's box do."""
         box = [(-limits[1], limits[0]) for limits in family[0][: 2 * self.system.n_states].reshape(-1, 2)]
-        runs = simulate(self.mixture, self.system, n_steps, 0, _CORNERS, box)
+        runs = simulate(self.mixture, self.system, n_steps, 0, _CORNERS, box, self.deadline)
         rows = runs.states.reshape(-1, self.system.n_states)
         low, high = rows.min(axis=0), rows.max(axis=0)
-        return Enclosures(self.system, low, high, _N_PIECES, within_safe=False, cut_along=self.cut_along)
+        return Enclosures(self.system, low, high, _N_PIECES, False, self.cut_along, self.deadline)
 
     def _propagation(self, template: Template, enclosures: Enclosures) -> Propagation:
         return Propagation(Post(self.mixture, self.system, template, self.deadline, self.effort, self.goal), enclosures)
@@ -196,7 +200,7 @@ class GoalSearch:
 
     def _template(self, box: Box) -> Template:
         """Sets with sides across which the runs of a part are close to one another, at some time or other."""
-        runs = simulate(self.mixture, self.system, self.within, 0, _RUNS_PER_PART, box)
+        runs = simulate(self.mixture, self.system, self.within, 0, _RUNS_PER_PART, box, self.deadline)
         states = runs.states.reshape(-1, self.system.n_states)
         direction, _ = switching_direction(self.mixture, states, runs.actions.ravel())
         spread = np.median(np.ptp(runs.states, axis=1), axis=0)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from moet.model.mixture import Mixture
 from moet.verify.confirm import confirmed
-from moet.verify.limits import Deadline, Progress
+from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
-from moet.verify.loops.sets.post import Effort, Post, Stopped
+from moet.verify.loops.sets.post import Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.template import choose_template
 from moet.verify.loops.simulate import Runs, simulate
@@ -54,8 +54,8 @@ def refine(
                 tried = f"attempt {i + 1} of {len(refinements)}"
                 progress((i + share) / len(refinements), f"{tried}: {note}, {effort['nodes']} nodes")
 
-        propagation = _propagation(mixture, system, runs, setting, deadline, effort)
         try:
+            propagation = _propagation(mixture, system, runs, setting, deadline, effort)
             certificate = propagation.certificate(attempt(propagation, runs, setting, advance), steps)
             proved = Proved(certificate=certificate, effort=effort.report(deadline))
             verdict = confirmed(proved, mixture, system, deadline=deadline)
@@ -76,7 +76,8 @@ def _propagation(
 ) -> Propagation:
     """Sets and enclosures fit for a closed loop, judged by simulated runs."""
     states = runs.states.reshape(-1, system.n_states)
-    enclosures = Enclosures(system, states.min(axis=0), states.max(axis=0), setting.n_pieces)
-    matrix, offsets = linearised(system, states.min(axis=0), states.max(axis=0))
+    low, high = states.min(axis=0), states.max(axis=0)
+    enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
+    matrix, offsets = linearised(system, low, high, deadline)
     template = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), setting.n_cells)
     return Propagation(Post(mixture, system, template, deadline, effort), enclosures)
