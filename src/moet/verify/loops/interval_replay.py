@@ -112,8 +112,8 @@ class IntervalReplay:
         if self.system.float32_observations:  # rounding keeps the order
             return np.array(as_float32(low.tolist())), np.array(as_float32(high.tolist()))
         middle = low + (high - low) / 2
-        error = np.array([-float_above(-e) for e in self.system.observation_error])
-        if np.all(np.nextafter(np.maximum(high - middle, middle - low), np.inf) <= error):
+        noise = np.array([-float_above(-e) for e in self.system.noise])
+        if np.all(np.nextafter(np.maximum(high - middle, middle - low), np.inf) <= noise):
             return middle, middle
         return low, high
 

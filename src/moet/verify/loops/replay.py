@@ -49,15 +49,6 @@ class State(NamedTuple):
         """Nearest float64 numbers; infinite beyond their range."""
         return [_quotient(numerator, self.denominator) for numerator in self.numerators]
 
-    def within(self, errors: Vector, point: Sequence[float]) -> bool:
-        """Whether every variable is at most its error away from that of ``point``."""
-        for numerator, error, value in zip(self.numerators, errors, point, strict=True):
-            above, below = value.as_integer_ratio()
-            gap = abs(numerator * below - above * self.denominator)
-            if gap * error.denominator > error.numerator * below * self.denominator:
-                return False
-        return True
-
 
 class Condition(NamedTuple):
     """row·x <= bound, in integers."""
@@ -206,16 +197,18 @@ class Replay:
             classes.append(chosen)
 
     def _class(self, state: State) -> int | None:
-        """Class that both policies choose, or None if they do not agree."""
-        seen, meant = state.rounded(), state
+        """Class that both policies choose, or None if they do not agree.
+
+        They are shown the state as it is rounded on its way; and the exact one the state itself, too, unless the
+        system says that it is rounded, or noisy.
+        """
+        seen = as_float32(state.rounded()) if self.system.float32_observations else state.rounded()
         if not np.all(np.isfinite(seen)):
             return None
-        if any(self.system.observation_error):
-            for observed in (as_float32(seen), seen):
-                if np.all(np.isfinite(observed)) and state.within(self.system.observation_error, observed):
-                    seen, meant = observed, State.of([Fraction(value) for value in observed])
-                    break
-        chosen = self._policy.answer(meant)
+        chosen = self._policy.answer(State.of([Fraction(value) for value in seen]))
+        plain = not self.system.float32_observations and not any(self.system.noise)
+        if plain and self._policy.answer(state) != chosen:
+            return None
         return chosen if self.mixture.act(seen) == self.mixture.classes[chosen] else None
 
     def _trace(self, start: Vector, states: list[State], classes: list[int], disturbances: Sequence[Vector]) -> Trace:
