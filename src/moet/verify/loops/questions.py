@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
@@ -16,6 +18,8 @@ from moet.verify.loops.paths.search import PathSearch
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+
+Decide = Callable[[Progress | None], Verdict]
 
 _TICKS = 1000
 
@@ -134,17 +138,27 @@ def _search(
     seed: int,
     verbose: bool,
 ) -> Verdict:
-    search = PathSearch(mixture, system, steps, goal, deadline, seed)
-    return _decided(search.decide, deadline, "searching", verbose)
+    def decide(progress: Progress | None) -> Verdict:
+        return PathSearch(mixture, system, steps, goal, deadline, seed).decide(progress)
+
+    return _decided(decide, deadline, "searching", verbose)
 
 
-def _decided(decide: Callable[[Progress | None], Verdict], deadline: Deadline, doing: str, verbose: bool) -> Verdict:
-    """Decide a question, say what it took and, if that is wanted, show how far the search is."""
-    verdict = _with_progress(decide, doing, verbose)
+def _decided(decide: Decide, deadline: Deadline, doing: str, verbose: bool) -> Verdict:
+    """Decide a question, say what it took and, if that is wanted, show how far the search is.
+
+    The searches calculate in float64. Where that overflows and they are not prepared for it, they end.
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            verdict = _with_progress(decide, doing, verbose)
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError):
+        reason = "numbers of this question grow beyond the range of float64, in which proofs are searched for"
+        verdict = Unknown(reason=reason, effort={"seconds": deadline.seconds})
     return replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
 
 
-def _with_progress(decide: Callable[[Progress | None], Verdict], doing: str, verbose: bool) -> Verdict:
+def _with_progress(decide: Decide, doing: str, verbose: bool) -> Verdict:
     if not verbose:
         return decide(None)
     with progress_bar(doing, _TICKS, shown=True) as advance:

@@ -346,7 +346,7 @@ class NonlinearSystem(System):
 
 
 _PLAIN_FLOATS = Algebra(
-    constant=float,
+    constant=np.float64,  # which overflows to infinity instead of raising
     functions={
         "sin": np.sin,
         "cos": np.cos,
