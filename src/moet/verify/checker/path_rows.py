@@ -5,7 +5,8 @@ depends on the actions only. So every decision of a policy, and every condition 
 the first state x_0. Its coefficients do not depend on the actions; here they are made once for each time.
 
 Inequalities are rows of integers: exact rationals times ``scale``, which is a common denominator of all of them. Only
-limits may be rounded, to the side that makes the proof harder.
+limits may be rounded, to the side that makes the proof harder. With every row comes its least value in the box of first
+states: most claims need no more of it.
 """
 
 from __future__ import annotations
@@ -157,24 +158,41 @@ class ClosedLoop:
         product = sum([a * b for a, b in zip(self.integer_functions[i], c, strict=True)])
         return product * self.factors[t] + self.scaled_bias[i]
 
+    def least(self, row: list[int]) -> int:
+        """Least value of a row in the box of first states, times their denominator."""
+        return sum([a * (low if a > 0 else high) for a, low, high in zip(row, self.low, self.high, strict=True)])
+
     @cache  # noqa: B019 (the cache ends with the proof)
     def row(self, t: int, i: int) -> list[int]:
         """Linear part of function i at time t."""
         self.meter.hold(2 * self.d, self.bits)
-        return [int(v * self.scale) for v in self._linear(t, i)]
+        factor = self.factors[t]
+        return [v * factor for v in self._linear(t, i)]
 
     @cache  # noqa: B019
-    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
-        """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
+    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int, int]:
+        """Row of (logit j − logit e), its least value, and its limit when expert e is chosen at time t.
+
+        The limit is less the constant parts.
+        """
         self.meter.hold(self.d, self.bits)
-        slack = self.gate_errors[e] + self.gate_errors[j] + self._disturbance(t, e, j)
-        parts = zip(self.functions[e], self.functions[j], self.observation_errors, strict=True)
-        slack += sum(abs(a - b) * error for a, b, error in parts)
-        return [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)], ceil(slack * self.scale)
+        row = [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)]
+        slack = self._slack(min(e, j), max(e, j)) + ceil(self._disturbance(t, e, j) * self.scale)
+        return row, self.least(row), slack
 
     @cache  # noqa: B019
-    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, bool]:
-        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
+    def _slack(self, e: int, j: int) -> int:
+        """How far the difference of two logits may be off, because of rounding and of what is not seen exactly."""
+        parts = zip(self.functions[e], self.functions[j], self.observation_errors, strict=True)
+        slack = sum((abs(a - b) * error for a, b, error in parts), self.gate_errors[e] + self.gate_errors[j])
+        return ceil(slack * self.scale)
+
+    @cache  # noqa: B019
+    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, int, bool]:
+        """Row of one side of a split at time t, and its least value; its limit; whether it must be below that.
+
+        The limit is less the constant part.
+        """
         self.meter.hold(self.d, self.bits)
         i = self.n_experts + feature
         if left:
@@ -182,29 +200,38 @@ class ClosedLoop:
         else:
             sign, limit = -1, -self.observation.least_above(feature, threshold)
         most = (limit + self._disturbance(t, i)) * self.scale
-        return [sign * v for v in self.row(t, i)], ceil(most), most < ceil(most)
+        row = [sign * v for v in self.row(t, i)]
+        return row, self.least(row), ceil(most), most < ceil(most)
 
     @cache  # noqa: B019
-    def condition(self, t: int, i: int) -> tuple[list[int], int]:
-        """Row of a need or a condition of the goal at time t, and its limit; with it, no disturbance can break it."""
+    def condition(self, t: int, i: int) -> tuple[list[int], int, int]:
+        """Row of a need or a condition of the goal at time t, the least value of its opposite, and its limit.
+
+        Below the limit no disturbance can break it.
+        """
         limit = self.bounds[i - self.first_need] - self._disturbance(t, i)
-        return self.row(t, i), floor(limit * self.scale)
+        row = self.row(t, i)
+        return row, self.least([-a for a in row]), floor(limit * self.scale)
 
     @cache  # noqa: B019
-    def _linear(self, t: int, i: int) -> Vector:
+    def _linear(self, t: int, i: int) -> list[int]:
+        """Coefficients of function i of the state at time t, times the denominators of functions and of t steps."""
         if t == 0:
-            return self.functions[i]
+            return self.integer_functions[i]
         before = self._linear(t - 1, i)
         self.meter.spend(cost(self.d**2, self.bits))
-        return [sum((before[q] * self.matrix[q][k] for q in range(self.d)), Fraction(0)) for k in range(self.d)]
+        return [sum([a * row[k] for a, row in zip(before, self.integer_matrix, strict=True)]) for k in range(self.d)]
 
     def _disturbance(self, t: int, i: int, j: int | None = None) -> Fraction:
         """Most that disturbances before time t add to function i, or to its difference from function j."""
         total = Fraction(0)
-        self.meter.spend(cost(2 * t * self.d, self.bits) if any(self.radius) else 0)
-        for s in range(t if any(self.radius) else 0):
-            rival = self._linear(s, j) if j is not None else [Fraction(0)] * self.d
-            total += sum(abs(a - b) * r for a, b, r in zip(self._linear(s, i), rival, self.radius, strict=True))
+        if not any(self.radius):
+            return total
+        self.meter.spend(cost(2 * t * self.d, self.bits))
+        for s in range(t):
+            rival = self._linear(s, j) if j is not None else [0] * self.d
+            parts = zip(self._linear(s, i), rival, self.radius, strict=True)
+            total += sum(abs(a - b) * r for a, b, r in parts) * Fraction(self.factors[s], self.scale)
         return total
 
 

@@ -44,8 +44,8 @@ ONE = 1 << MULTIPLIER_BITS
 """Multipliers are rounded down to multiples of 1/ONE, which changes tiny ones; any that are not negative will do."""
 
 Multipliers = list[tuple[int, float]]
-Row = tuple[list[int], int, bool]
-"""Coefficients a and limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
+Row = tuple[list[int], int, int, bool]
+"""Coefficients a, the least value of a·x_0, and the limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
 
 
 def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
@@ -188,19 +188,22 @@ class _Walk:
 
     def _record(self) -> tuple[int, Multipliers]:
         code = self.records.code()
-        return code % 8, self.records.multipliers(code // 8)
+        return (code % 8, self.records.multipliers(code // 8)) if code >= 8 else (code, [])
 
     def _contradiction(self, multipliers: Multipliers, last: int) -> None:
         """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
         loop = self.loop
-        total, limit, strict = [0] * loop.d, 0, False
-        for name, number in multipliers:
-            row, most, below = self._named(name, last)
-            factor = int(ldexp(number, MULTIPLIER_BITS))
-            strict |= below and factor > 0
-            total = [a + factor * b for a, b in zip(total, row, strict=True)]
-            limit += factor * most
-        least = sum([a * (loop.low[k] if a > 0 else loop.high[k]) for k, a in enumerate(total)])
+        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:
+            _, least, limit, strict = self._named(multipliers[0][0], last)
+        else:
+            total, limit, strict = [0] * loop.d, 0, False
+            for name, number in multipliers:
+                row, _, most, below = self._named(name, last)
+                factor = int(ldexp(number, MULTIPLIER_BITS))
+                strict |= below and factor > 0
+                total = [a + factor * b for a, b in zip(total, row, strict=True)]
+                limit += factor * most
+            least = loop.least(total)
         excess = least - limit * loop.x_denominator
         if excess < 0 or (excess == 0 and not strict):
             raise CertificateError("multipliers do not add up to a contradiction")
@@ -208,16 +211,18 @@ class _Walk:
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
         """Confirm that condition i holds at time t of all that rows of earlier times leave."""
         loop = self.loop
-        row, limit = loop.condition(t, i)
-        total = [a * ONE for a in row]
-        room = (limit - self._value(t, i)) * ONE
-        for name, number in multipliers:
-            row, most, _ = self._named(name, t - 1)
-            factor = int(ldexp(number, MULTIPLIER_BITS))
-            total = [a - factor * b for a, b in zip(total, row, strict=True)]
-            room -= factor * most
-        most = sum([a * (loop.high[k] if a > 0 else loop.low[k]) for k, a in enumerate(total)])
-        if most > room * loop.x_denominator:
+        row, least, limit = loop.condition(t, i)
+        room = limit - self._value(t, i)
+        if multipliers:
+            total = [-a * ONE for a in row]
+            room *= ONE
+            for name, number in multipliers:
+                row, _, most, _ = self._named(name, t - 1)
+                factor = int(ldexp(number, MULTIPLIER_BITS))
+                total = [a + factor * b for a, b in zip(total, row, strict=True)]
+                room -= factor * most
+            least = loop.least(total)
+        if -least > room * loop.x_denominator:
             raise CertificateError(f"multipliers do not prove condition {i - loop.first_need} at time {t}")
 
     def _named(self, name: int, last: int) -> Row:
@@ -236,22 +241,22 @@ class _Walk:
             e, j = divmod(k, loop.n_experts)
             if e != expert or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
-            row, limit = loop.rival(t, e, j)
-            return row, limit + self._value(t, e) - self._value(t, j), False
+            row, least, limit = loop.rival(t, e, j)
+            return row, least, limit + self._value(t, e) - self._value(t, j), False
         k -= loop.n_experts**2
         if k < 2 * loop.d:
             feature, left = k // 2, k % 2 == 0
             if (feature, left) not in tests:
                 raise CertificateError(f"there is no test {k} at time {t}")
-            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
+            row, least, limit, strict = loop.split(t, feature, tests[feature, left], left)
             value = self._value(t, loop.n_experts + feature)
-            return row, limit - value if left else limit + value, strict
+            return row, least, limit - value if left else limit + value, strict
         k -= 2 * loop.d
         i = loop.first_goal + k
         if missed != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
-        row, limit = loop.condition(t, i)
-        return [-a for a in row], self._value(t, i) - limit, True
+        row, least, limit = loop.condition(t, i)
+        return [-a for a in row], least, self._value(t, i) - limit, True
 
     def _value(self, t: int, i: int) -> int:
         """Constant part of function i at time t."""
