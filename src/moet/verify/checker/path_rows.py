@@ -4,9 +4,10 @@ With x' = A x + o(action) + w, w in a box, the state at time t is Aᵗ x_0 + c_t
 depends on the actions only. So every decision of a policy, and every condition on a state, is a linear inequality in
 the first state x_0. Its coefficients do not depend on the actions; here they are made once for each time.
 
-Inequalities are rows of integers: exact rationals times ``scale``, which is a common denominator of all of them. Only
-limits may be rounded, to the side that makes the proof harder. With every row comes its least value in the box of first
-states: most claims need no more of it.
+Inequalities are rows of integers. In exact arithmetic they are the rationals times ``scale``, a common denominator of
+all of them, which is long; so most proofs are checked with multiples of 2^-ROUNDED_BITS first. Limits then make up for
+the rounding (``blur``), as they do for their own, to the side that makes the proof harder. With every row comes its
+least value in the box of first states: most claims need no more of it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ FINEST = 2**128
 LARGEST = 2**1020
 """States and logits below this do not overflow, nor does any sum on the way."""
 
+ROUNDED_BITS = 128
+"""Binary digits after the point, unless arithmetic is exact."""
+
 Tests = dict[tuple[int, bool], float]
 """Thresholds by state and side: True is x <= threshold, False is x > threshold."""
 
@@ -44,7 +48,8 @@ class ClosedLoop:
     always hold), and the conditions of the goal.
     """
 
-    def __init__(self, model: PlainModel, system: PlainSystem, claim: Paths, meter: Meter) -> None:
+    def __init__(self, model: PlainModel, system: PlainSystem, claim: Paths, meter: Meter, exact: bool) -> None:
+        self.exact = exact
         self.trees = model.trees
         self.n_experts = len(model.trees)
         self.steps = claim.steps
@@ -130,11 +135,28 @@ class ClosedLoop:
         self.integer_functions = [[int(v * function) for v in row] for row in self.functions]
         thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
         noise = self.observation.noise
-        limits = lcm(FINEST, function, self._denominator([*bias, *thresholds, *self.bounds, *noise]))
-        self.scale = self.powers[-1] * limits
+        self.blur = 0
+        if self.exact:
+            limits = lcm(FINEST, function, self._denominator([*bias, *thresholds, *self.bounds, *noise]))
+            self.scale = self.powers[-1] * limits
+        else:
+            self.scale = 1 << ROUNDED_BITS
+            self.blur = self._blur()
+            self.rounded_offsets = [[floor(v * self.scale) for v in row] for row in self.offsets]
+        self.denominators = [function * power for power in self.powers]
         self.bits = self.scale.bit_length() + self.x_denominator.bit_length() + 128
-        self.factors = [self.scale // (function * power) for power in self.powers]
-        self.scaled_bias = [int(b * self.scale) for b in bias] + [0] * (len(self.functions) - self.n_experts)
+        self.scaled_bias = [floor(b * self.scale) for b in bias] + [0] * (len(self.functions) - self.n_experts)
+
+    def _blur(self) -> int:
+        """Most that rounding changes an inequality by: rows off by less than 1, c_t by what the steps make of that."""
+        norm = max(sum(map(abs, row)) for row in self.matrix)
+        error = 0
+        for _ in range(self.steps):
+            error = ceil(norm * error) + 2
+            self.meter.spend(cost(1, error.bit_length()))
+        first = sum(max(abs(low), abs(high)) for low, high in self.box)
+        steepest = max(sum(map(abs, row)) for row in self.functions)
+        return 2 * (ceil(first) + ceil(steepest * error)) + 16
 
     def _denominator(self, values: Iterable[Fraction]) -> int:
         """Common denominator, unless it gets too long."""
@@ -146,7 +168,13 @@ class ClosedLoop:
         return common
 
     def successor(self, t: int, c: list[int], action: int) -> list[int]:
-        """c_{t+1} after an action, as integers over the next power of the denominator."""
+        """c_{t+1} after an action, as integers over the next power of the denominator, or rounded."""
+        if not self.exact:
+            step = self.powers[1]
+            return [
+                sum([a * b for a, b in zip(row, c, strict=True)]) // step + offset
+                for row, offset in zip(self.integer_matrix, self.rounded_offsets[action], strict=True)
+            ]
         power = self.powers[t]
         return [
             sum([a * b for a, b in zip(row, c, strict=True)]) + offset * power
@@ -156,7 +184,9 @@ class ClosedLoop:
     def constant(self, t: int, c: list[int], i: int) -> int:
         """Constant part of function i at time t."""
         product = sum([a * b for a, b in zip(self.integer_functions[i], c, strict=True)])
-        return product * self.factors[t] + self.scaled_bias[i]
+        if not self.exact:
+            return product // self.denominators[0] + self.scaled_bias[i]
+        return product * (self.scale // self.denominators[t]) + self.scaled_bias[i]
 
     def least(self, row: list[int]) -> int:
         """Least value of a row in the box of first states, times their denominator."""
@@ -166,8 +196,7 @@ class ClosedLoop:
     def row(self, t: int, i: int) -> list[int]:
         """Linear part of function i at time t."""
         self.meter.hold(2 * self.d, self.bits)
-        factor = self.factors[t]
-        return [v * factor for v in self._linear(t, i)]
+        return [v * self.scale // self.denominators[t] for v in self._linear(t, i)]
 
     @cache  # noqa: B019
     def rival(self, t: int, e: int, j: int) -> tuple[list[int], int, int]:
@@ -178,7 +207,7 @@ class ClosedLoop:
         self.meter.hold(self.d, self.bits)
         row = [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)]
         slack = self._slack(min(e, j), max(e, j)) + ceil(self._disturbance(t, e, j) * self.scale)
-        return row, self.least(row), slack
+        return row, self.least(row), slack + self.blur
 
     @cache  # noqa: B019
     def _slack(self, e: int, j: int) -> int:
@@ -199,7 +228,7 @@ class ClosedLoop:
             sign, limit = 1, self.observation.largest_below(feature, threshold)
         else:
             sign, limit = -1, -self.observation.least_above(feature, threshold)
-        most = (limit + self._disturbance(t, i)) * self.scale
+        most = (limit + self._disturbance(t, i)) * self.scale + self.blur
         row = [sign * v for v in self.row(t, i)]
         return row, self.least(row), ceil(most), most < ceil(most)
 
@@ -211,7 +240,7 @@ class ClosedLoop:
         """
         limit = self.bounds[i - self.first_need] - self._disturbance(t, i)
         row = self.row(t, i)
-        return row, self.least([-a for a in row]), floor(limit * self.scale)
+        return row, self.least([-a for a in row]), floor(limit * self.scale) - self.blur
 
     @cache  # noqa: B019
     def _linear(self, t: int, i: int) -> list[int]:
@@ -231,7 +260,7 @@ class ClosedLoop:
         for s in range(t):
             rival = self._linear(s, j) if j is not None else [0] * self.d
             parts = zip(self._linear(s, i), rival, self.radius, strict=True)
-            total += sum(abs(a - b) * r for a, b, r in parts) * Fraction(self.factors[s], self.scale)
+            total += sum(abs(a - b) * r for a, b, r in parts) / self.denominators[s]
         return total
 
 

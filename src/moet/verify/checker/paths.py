@@ -28,7 +28,7 @@ from typing import NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker import claims
 from moet.verify.checker.certificate import Certificate, Records
-from moet.verify.checker.meter import Meter, cost
+from moet.verify.checker.meter import Interrupted, Meter, cost
 from moet.verify.checker.path_rows import ClosedLoop, Tests
 from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_system import PlainSystem
@@ -39,9 +39,11 @@ OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = range(7)
 FINE, WITHIN, ACROSS = range(3)
 """What ``coarse`` may be in a claim."""
 
-MULTIPLIER_BITS = 128
-ONE = 1 << MULTIPLIER_BITS
-"""Multipliers are rounded down to multiples of 1/ONE, which changes tiny ones; any that are not negative will do."""
+MULTIPLIER_BITS, EXACT_MULTIPLIER_BITS = 80, 128
+"""Multipliers are rounded down to so many binary digits, which changes tiny ones; any that are not negative will do.
+
+In exact arithmetic there are more of them.
+"""
 
 Multipliers = list[tuple[int, float]]
 Row = tuple[list[int], int, int, bool]
@@ -51,10 +53,18 @@ Row = tuple[list[int], int, int, bool]
 def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
     """Confirm a proof of ``"safe"`` or ``"reaches"``; raises CertificateError with the reason if it fails."""
     claim = claims.paths(certificate.kind, plain(certificate.claim), model, system)
-    loop = ClosedLoop(model, system, claim, meter)
+    try:
+        _walk(certificate, ClosedLoop(model, system, claim, meter, exact=False), claim.coarse, meter)
+    except Interrupted:
+        raise
+    except CertificateError:  # it may be a matter of the last digits
+        _walk(certificate, ClosedLoop(model, system, claim, meter, exact=True), claim.coarse, meter)
+
+
+def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter) -> None:
     records = certificate.records(meter)
     records.charge(loop.n_experts + cost(loop.d, loop.bits), cost(2 * loop.d, loop.bits))
-    _Walk(loop, records, claim.coarse).finish()
+    _Walk(loop, records, coarse).finish()
 
 
 class _Piece(NamedTuple):
@@ -93,6 +103,7 @@ class _Walk:
         self.loop = loop
         self.records = records
         self.coarse = coarse
+        self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
         self.stack: list[_Piece] = []
         self.constants = [[0] * loop.d for _ in range(loop.steps + 1)]
         self.values: list[dict[int, int]] = [{} for _ in range(loop.steps + 1)]
@@ -199,7 +210,7 @@ class _Walk:
             total, limit, strict = [0] * loop.d, 0, False
             for name, number in multipliers:
                 row, _, most, below = self._named(name, last)
-                factor = int(ldexp(number, MULTIPLIER_BITS))
+                factor = int(ldexp(number, self.bits))
                 strict |= below and factor > 0
                 total = [a + factor * b for a, b in zip(total, row, strict=True)]
                 limit += factor * most
@@ -214,11 +225,11 @@ class _Walk:
         row, least, limit = loop.condition(t, i)
         room = limit - self._value(t, i)
         if multipliers:
-            total = [-a * ONE for a in row]
-            room *= ONE
+            total = [-a << self.bits for a in row]
+            room <<= self.bits
             for name, number in multipliers:
                 row, _, most, _ = self._named(name, t - 1)
-                factor = int(ldexp(number, MULTIPLIER_BITS))
+                factor = int(ldexp(number, self.bits))
                 total = [a + factor * b for a, b in zip(total, row, strict=True)]
                 room -= factor * most
             least = loop.least(total)
