@@ -1,18 +1,22 @@
 """A refutation is a run that surely happens: exact first states and disturbances, and never out of the domain."""
 
+import os
 from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from moet import Mixture, Tree
-from moet.verify import Proved, Refuted, Unknown, reaches, safe
+from moet import Mixture, MoETClassifier, Tree
+from moet.verify import Proved, Refuted, Unknown, reaches, safe, systems
 from moet.verify.limits import Deadline
 from moet.verify.loops.replay import Replay
 from moet.verify.systems import AffineSystem, NonlinearSystem
 
 from .loops import balancer
 
+AGENTS = os.environ.get("MOET_AGENTS")
 STAY = Mixture([[0.0]], [0.0], [Tree.leaf([1.0])], classes=["stay"])
 
 
@@ -143,9 +147,7 @@ def test_the_policy_sees_float32_numbers_in_a_replay():
     assert not isinstance(safe(policy, seeing, 1), Refuted)
 
 
-def test_a_long_replay_is_exact_and_quick():
-    from moet.verify import systems
-
+def test_a_long_replay_is_exact():
     system = systems.cartpole_linear()
     replay = Replay(balancer(), system, Deadline(None))
     start = [Fraction(1, 3) / 10, Fraction(0), Fraction(0), Fraction(0)]
@@ -160,3 +162,62 @@ def test_a_long_replay_is_exact_and_quick():
             sum(a * b for a, b in zip(row, x, strict=True)) + offset
             for row, offset in zip(system.matrix, system.offsets[actions[label]], strict=True)
         ]
+
+
+def spiral(kind: str, **changes):
+    """A point that circles and drifts outward so slowly that it takes thousands of steps to leave the safe set."""
+    description = {
+        "states": ["x", "y"],
+        "actions": ["stay"],
+        "initial": {"x": (1, "1.001"), "y": (0, 0)},
+        "safe": ["-4 <= x <= 4"],
+        "domain": {"x": (-9, 9), "y": (-9, 9)},
+    }
+    if kind == "affine":
+        turn = {"matrix": [["0.9955", "-0.1"], ["0.1", "0.9955"]], "offsets": [[0, 0]]}
+        return AffineSystem("spiral", **(description | turn | changes))
+    turn = {"x": "0.9955*x - 0.1*y + 0*x*y", "y": "0.1*x + 0.9955*y"}
+    return NonlinearSystem("spiral", **(description | {"step": turn, "inputs": {}} | changes))
+
+
+PASSIVE = Mixture([[0.0, 0.0]], [0.0], [Tree.leaf([1.0])], classes=["stay"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [("affine", {}), ("nonlinear", {"disturbance": {"x": 1e-12, "y": 1e-12}})],
+)
+def test_a_run_that_takes_thousands_of_steps_to_be_unsafe_is_found(kind, changes):
+    verdict = safe(PASSIVE, spiral(kind, **changes), None)
+    assert isinstance(verdict, Refuted)
+    assert len(verdict.trace.actions) > 2000
+    assert abs(verdict.trace.states[-1, 0]) > 4
+
+
+def test_a_run_is_not_followed_beyond_the_steps_that_were_asked_for():
+    late = len(safe(PASSIVE, spiral("affine"), None).trace.actions)
+    assert not isinstance(safe(PASSIVE, spiral("affine"), late - 200), Refuted)
+    assert isinstance(safe(PASSIVE, spiral("affine"), late + 200), Refuted)
+
+
+def test_a_computed_run_is_a_run_of_a_system_that_allows_its_rounding():
+    system = spiral("nonlinear", disturbance={"x": 1e-12, "y": 1e-12})
+    trace = safe(PASSIVE, system, None).trace
+    states = [[Fraction(value) for value in row] for row in trace.states.tolist()]
+    limit = Fraction(1e-12)
+    for (x, y), following in pairwise(states):
+        exact = Fraction("0.9955") * x - y / 10, x / 10 + Fraction("0.9955") * y
+        assert all(abs(a - b) <= limit for a, b in zip(following, exact, strict=True))
+
+
+@pytest.mark.skipif(not AGENTS, reason="MOET_AGENTS names no folder of trained agents")
+def test_a_distilled_agent_that_drifts_off_the_track_after_a_thousand_steps_is_refuted():
+    from moet.distill import Teacher, distill
+
+    teacher = Teacher.from_sb3(Path(str(AGENTS)) / "a2c_CartPole-v1.zip")
+    student = MoETClassifier(2, 0, prediction="hard", random_state=0)
+    run = distill(teacher, "CartPole-v1", student, iterations=5, selection_episodes=10)
+    verdict = safe(run.policy, systems.cartpole(), None)
+    assert isinstance(verdict, Refuted)
+    assert len(verdict.trace.actions) > 600
+    assert abs(verdict.trace.states[-1, 0]) > 2.4

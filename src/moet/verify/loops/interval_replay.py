@@ -139,10 +139,7 @@ class IntervalReplay:
 
 def seen(system: System, states: Floats) -> Floats:
     """What a policy sees of states without noise."""
-    if not system.float32_observations:
-        return states
-    with np.errstate(over="ignore"):
-        return states.astype(np.float32).astype(np.float64)
+    return states.astype(np.float32).astype(np.float64) if system.float32_observations else states
 
 
 def idle_disturbance(system: System) -> list[Fraction]:

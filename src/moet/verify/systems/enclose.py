@@ -44,8 +44,8 @@ _MAX_PIECES = 2000
 _STEEP = 1e200
 """To blame a variable along which a step is infinitely steep: more than others, and the more the wider it is."""
 
-_BATCH = 8192
-"""Boxes that are worked on at once, between two looks at the clock."""
+_BATCH = 2**14
+"""Sides of boxes that are worked on at once, between two looks at the clock."""
 
 _MOST_GRID = 5
 _SAMPLES = 1024
@@ -157,10 +157,11 @@ def _residuals(
 ) -> tuple[Interval, Interval, Floats]:
     """:func:`_residual`, some boxes at a time."""
     parts = []
-    for first in range(0, bottom.shape[1], _BATCH):
+    n_some = 1 + _BATCH // len(bottom)
+    for first in range(0, bottom.shape[1], n_some):
         if deadline is not None:
             deadline.look()
-        some = slice(first, first + _BATCH)
+        some = slice(first, first + n_some)
         parts.append(_residual(system, matrix, actions[some], bottom[:, some], top[:, some]))
     if len(parts) == 1:
         return parts[0]
