@@ -42,8 +42,8 @@ from moet.verify.loops.paths.state import (
     CODES,
     CONDITION,
     DEAD,
-    DONE,
     EVERYONE,
+    EXHAUSTED,
     EXPERT,
     MET,
     N_PIECES,
@@ -68,7 +68,7 @@ from moet.verify.simplex import BELOW, EMPTY, OPTIMAL, TOLERANCE
 
 @njit(**BORROWING)
 def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
-    """Visit up to ``budget`` pieces; DONE, PAUSED, or ASKING about the piece on top of the stack.
+    """Visit up to ``budget`` pieces; EXHAUSTED, PAUSED, or ASKING about the piece on top of the stack.
 
     When ASKING, condition ``counts[CONDITION]`` (the needs, then those of the goal) of that piece may be violated at
     the scaled first state in ``vectors``. The caller decides that piece, writes its records, sets
@@ -108,7 +108,7 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
             s.stack[top, 0], s.stack[top, 1], s.stack[top, 2] = frame, expert, action
             counts[STACK], counts[CODES], counts[REFS] = top + 1, codes, refs
             return ASKING
-    return DONE
+    return EXHAUSTED
 
 
 @njit(**INLINED)

@@ -27,7 +27,7 @@ from moet.verify.loops.paths.state import (
     COARSE,
     CODES,
     CONDITION,
-    DONE,
+    EXHAUSTED,
     MET,
     N_PIECES,
     N_ROWS,
@@ -46,7 +46,7 @@ from moet.verify.loops.paths.state import (
     Search,
     X,
 )
-from moet.verify.loops.paths.tables import Floats, Loop, Policy, tabulate
+from moet.verify.loops.paths.tables import AffineLoop, Floats, Policy, tabulate
 from moet.verify.loops.refute import outside_domain, unsafe_first_state
 from moet.verify.loops.replay import Replay, domain_sides
 from moet.verify.result import Proved, Refuted, Trace, Unknown, Verdict
@@ -148,7 +148,7 @@ class PathSearch:
             self._flush()
             if progress is not None:
                 progress(self._share_done(), f"{counts[PIECES]} pieces, {counts[STACK]} open")
-            if status == DONE:
+            if status == EXHAUSTED:
                 effort = self._effort()
                 if self.failures:
                     return Unknown(reason=self._not_replayed(), effort=effort)
@@ -296,7 +296,7 @@ class PathSearch:
 
 
 @lru_cache(maxsize=8)  # one system is often asked about many policies
-def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals: tuple[HalfSpace, ...]) -> Loop:
+def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals: tuple[HalfSpace, ...]) -> AffineLoop:
     d = system.n_states
     low, high = np.array(system.initial, dtype=np.float64).T
     disturbance = np.array(system.disturbance, dtype=np.float64)
@@ -310,7 +310,7 @@ def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals:
     powers = [np.eye(d)]
     for _ in range(steps):
         powers.append(matrix @ powers[-1])
-    return Loop(
+    return AffineLoop(
         low=low,
         high=high,
         powers=np.stack(powers),

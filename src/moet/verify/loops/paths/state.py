@@ -17,7 +17,7 @@ START, EVERYONE = np.array([-2, -1])
 """In place of the expert of a piece: all first states; what several experts agree on. The piece that misses condition
 i of the goal has START − 1 − i there."""
 
-DONE, PAUSED, ASKING = range(3)
+EXHAUSTED, PAUSED, ASKING = range(3)
 """Why the search returned: nothing is left, its budget is spent, or a condition may be violated."""
 
 STACK, CODES, REFS, RESOLVED, SILENT, COARSE, CONDITION, PIECES, PROGRAMS, PATHS = range(10)

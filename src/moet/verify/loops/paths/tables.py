@@ -24,7 +24,7 @@ from moet.model.tree import LEAF
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MARGIN = 2e-12
+ROW_MARGIN = 2e-12
 """Share of the terms of a row by which a claim must hold in floats to be made."""
 
 MIXED = -1
@@ -37,7 +37,7 @@ FINE, WITHIN, ACROSS = range(3)
 """Which pieces of the same action a search merges though they are no convex set: none; those of one expert; all."""
 
 
-class Loop(NamedTuple):
+class AffineLoop(NamedTuple):
     """Dynamics and conditions of a closed loop with d states.
 
     Attributes
@@ -158,7 +158,7 @@ class Tables(NamedTuple):
     pair_margin: Floats
 
 
-def tabulate(loop: Loop, policy: Policy, gate_errors: Floats) -> Tables:
+def tabulate(loop: AffineLoop, policy: Policy, gate_errors: Floats) -> Tables:
     """Fill the tables; ``gate_errors`` bounds the error of each expert's logit during the whole run."""
     d, n_experts = len(loop.low), len(policy.bias)
 
@@ -200,8 +200,8 @@ def tabulate(loop: Loop, policy: Policy, gate_errors: Floats) -> Tables:
         rows=rows,
         span=np.abs(rows).sum(axis=2),
         limit=limit,
-        margin=MARGIN * terms,
+        margin=ROW_MARGIN * terms,
         pair_span=np.abs(logits[:, :, None] - logits[:, None, :]).sum(axis=3),
         pair_slack=pair_slack.reshape(-1, n_experts, n_experts) + np.add.outer(gate_errors, gate_errors),
-        pair_margin=MARGIN * np.add.outer(terms[:n_experts], terms[:n_experts]),
+        pair_margin=ROW_MARGIN * np.add.outer(terms[:n_experts], terms[:n_experts]),
     )
