@@ -265,3 +265,16 @@ def test_a_coarse_search_that_takes_too_long_is_given_up(monkeypatch):
     verdict = safe(stairs("stay"), system, steps=3)
     assert "coarse" not in verdict.certificate.claim
     assert check(verdict.certificate, stairs("stay"), system)
+
+
+@pytest.mark.parametrize(("more", "holds"), [(Fraction(1, 2**140), True), (0, True), (-Fraction(1, 2**140), False)])
+def test_a_proof_is_checked_to_the_last_digit(more, holds):
+    # beyond the digits of the first, rounded, check; the states reach 2
+    verdict = safe(up_to(1.0), integrator(safe=["x <= 2"]), steps=1)
+    other = integrator(safe=[f"x <= {2 + more}"])
+    verdict.certificate.claim["system"] = other.digest
+    if holds:
+        assert check(verdict.certificate, up_to(1.0), other)
+    else:
+        with pytest.raises(CertificateError):
+            check(verdict.certificate, up_to(1.0), other)
