@@ -1,4 +1,4 @@
-"""Every error this package raises on purpose.
+"""Every error this package raises on purpose, and the one kind of warning.
 
 All of them derive from :class:`MoetError`, so ``except MoetError`` catches exactly the failures that have a message for
 the user; anything else is a bug.
@@ -7,6 +7,10 @@ the user; anything else is a bug.
 
 class MoetError(Exception):
     """Base class of all errors raised by this package."""
+
+
+class MoetWarning(UserWarning):
+    """Something that is allowed and most probably not meant; the command line prints it on stderr."""
 
 
 class ModelError(MoetError, ValueError):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import TeacherError
-from moet.teachers.checks import as_actions, as_observations, as_scores
+from moet.teachers.checks import as_actions, as_continuous, as_observations, as_scores
 from moet.teachers.teacher import Floats, Teacher
 
 if TYPE_CHECKING:
@@ -26,9 +26,13 @@ class CallableTeacher(Teacher):
         scores: Callable[[Floats], Any] | None = None,
         n_features: int | None = None,
         n_actions: int | None = None,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
     ) -> None:
         if not callable(act) and not callable(scores):
             raise TeacherError(f"a teacher needs a function that acts or one that scores, got {act!r} and {scores!r}")
+        if low is not None or high is not None:
+            self._set_bounds(act, low, high)
         self.n_features = n_features
         self.n_actions = n_actions
         self.has_scores = scores is not None
@@ -42,12 +46,22 @@ class CallableTeacher(Teacher):
         rows = as_observations(observations, self.n_features)
         return as_scores(self._scores(rows), len(rows), self.n_actions)
 
-    def act(self, observations: Floats) -> NDArray[np.int64]:
+    def act(self, observations: Floats) -> NDArray[Any]:
         """What the acting function says, or the action of largest score if there is none."""
         if self._act is None:
             return super().act(observations)
         rows = as_observations(observations, self.n_features)
+        if self.low is not None:
+            return np.clip(as_continuous(self._act(rows), len(rows), len(self.low)), self.low, self.high)
         return as_actions(self._act(rows), len(rows), self.n_actions)
+
+    def _set_bounds(self, act: Any, low: ArrayLike | None, high: ArrayLike | None) -> None:
+        if act is None or low is None or high is None:
+            raise TeacherError("continuous actions need a function that acts, and both their bounds: low= and high=")
+        self.continuous = True
+        self.low, self.high = np.atleast_1d(np.array(low, np.float64)), np.atleast_1d(np.array(high, np.float64))
+        if self.low.ndim != 1 or self.low.shape != self.high.shape or not np.all(self.low < self.high):
+            raise TeacherError(f"the bounds of continuous actions must be two ordered rows, got {low!r} and {high!r}")
 
 
 class PredictorTeacher(Teacher):
@@ -117,8 +131,13 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
     """
     if not isinstance(teacher, Teacher):
         raise TeacherError(
-            f"a teacher is made with Teacher.from_sb3, from_arrays, from_callable or from_predictor, "
-            f"or moet.teachers.load; got a {type(teacher).__name__}"
+            "a teacher is made with Teacher.from_sb3, from_onnx, from_torch, from_folder, from_arrays, from_callable "
+            f"or from_predictor, or moet.teachers.load; got a {type(teacher).__name__}"
+        )
+    if teacher.continuous:
+        raise TeacherError(
+            f"the teacher's actions are rows of numbers, {task.name} takes one of {len(task.action_names)}; choose by "
+            "them: Teacher.from_callable(lambda rows: number_of_the_action_nearest_to(teacher.act(rows)))"
         )
     n_features = len(task.observation_names) or None  # an image has no names
     n_actions = len(task.action_names)

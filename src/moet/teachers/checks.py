@@ -68,6 +68,24 @@ def finite_scores(scores: Floats) -> Floats:
     return scores
 
 
+def as_continuous(answer: Any, n_rows: int, n_outputs: int) -> Floats:
+    """Turn a teacher's answer into one row of finite numbers per observation."""
+    values = _array(answer, "actions")
+    if values.dtype.kind not in "biuf" or values.shape != (n_rows, n_outputs):
+        raise TeacherError(
+            f"the teacher must give rows of numbers of shape ({n_rows}, {n_outputs}), got {values.dtype} of shape "
+            f"{values.shape}"
+        )
+    return finite_actions(values.astype(np.float64))
+
+
+def finite_actions(actions: Floats) -> Floats:
+    """Return rows of continuous actions if all of their numbers are finite."""
+    if where := _rows_that_are_not_finite(actions):
+        raise TeacherError(f"the teacher's actions must be finite: NaN or infinity in {where}")
+    return actions
+
+
 def _array(answer: Any, what: str) -> NDArray[Any]:
     try:
         return np.asarray(answer)

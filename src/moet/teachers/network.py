@@ -26,7 +26,7 @@ from moet.teachers.checks import as_observations, finite_scores
 from moet.teachers.teacher import Floats, Teacher
 
 Activation = Literal["relu", "elu", "tanh"]
-Meaning = Literal["q_values", "logits"]
+Meaning = Literal["q_values", "logits", "actions"]
 
 FEATURE_MAPS = {"pong": ("moet.envs.pong_features", "teacher_features", "OBSERVATION_NAMES")}
 """Maps from what an environment shows to the inputs of a network: module, function, and names of what is shown."""
@@ -57,8 +57,8 @@ class Network:
         Q(s, a) = V(s) + A(s, a) − mean A(s, ·).
     activation : {"relu", "elu", "tanh"}
         Follows every layer that is not said to be linear.
-    meaning : {"q_values", "logits"}
-        What the outputs are.
+    meaning : {"q_values", "logits", "actions"}
+        What the outputs are: worths of actions to choose from, or the numbers that are the action.
     offset, scale : array of float, shape (n_inputs,), optional
         Inputs are taken as (x − offset) / scale.
     clip : float, optional
@@ -151,6 +151,8 @@ class NetworkTeacher(Teacher):
     """A teacher that is a network."""
 
     def __init__(self, network: Network) -> None:
+        if network.meaning == "actions":
+            raise TeacherError("the outputs of this network are actions, not worths of actions to choose from")
         self.network = network
         self.n_features = network.n_inputs
         self.n_actions = network.n_outputs

@@ -7,42 +7,62 @@ teacher then needs no PyTorch, has a digest, and answers alike in batches of any
 from __future__ import annotations
 
 import os
+import warnings
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from moet.errors import TeacherError
+from moet.errors import MoetWarning, TeacherError
 from moet.teachers.checks import as_observations, finite_scores
-from moet.teachers.network import NetworkTeacher, log_probabilities, scaled
-from moet.teachers.sb3_normalize import Normalization, read_normalization
-from moet.teachers.sb3_policy import (
-    Kind,
-    NotPlainError,
-    Policy,
-    kind_of,
-    length_of_observation,
-    network_of,
-    number_of_actions,
-)
+from moet.teachers.network import log_probabilities, scaled
+from moet.teachers.sb3_normalize import Normalization, read_normalization, statistics_beside
+from moet.teachers.sb3_policy import Kind, NotPlainError, Policy, kind_of, teacher_of
+from moet.teachers.sb3_spaces import live_actions, live_length
 from moet.teachers.sb3_zip import read_members, read_policy
 from moet.teachers.teacher import Floats, Teacher
+
+_LIVE: tuple[Kind, ...] = ("q_values", "quantiles", "actor_critic")
+"""Kinds of policies that can be asked through PyTorch if they are no plain networks."""
+
+_WRAP = "Teacher.from_callable(lambda rows: model.predict(rows, deterministic=True)[0])"
 
 
 def read_sb3(model: Any, *, normalize: Any = None, trust: bool = False) -> Teacher:
     """Take an agent of Stable-Baselines3; see :meth:`Teacher.from_sb3`."""
     if not isinstance(model, str | os.PathLike):
-        return _teacher_of(model, normalize, trust)
+        return _teacher_of(model, normalize)
     try:
         if trust:
-            return _teacher_of(_load_with_sb3(model), normalize, trust)
+            return _teacher_of(_load_with_sb3(model), normalize)
         policy = read_policy(model)
-        normalization = read_normalization(normalize, policy.n_features, trust)
-        return NetworkTeacher(network_of(policy, **normalization._asdict()))
+        teacher = teacher_of(policy, **read_normalization(normalize, policy.n_features)._asdict())
     except TeacherError as error:
-        trust_helps = isinstance(error, NotPlainError) and not trust
-        hint = "; if you trust its author, load it with trust=True" if trust_helps else ""
+        trust_helps = isinstance(error, NotPlainError) and not trust and _is_live_kind(model)
+        hint = "; if you trust its author, load it with trust=True (moet: --trust)" if trust_helps else ""
         raise TeacherError(f"cannot read {os.fspath(model)}: {error}{hint}") from error.__cause__
+    if normalize is None and policy.normalised:
+        _warn_of_missing_statistics(model)
+    return teacher
+
+
+def _warn_of_missing_statistics(path: str | os.PathLike[str]) -> None:
+    beside = statistics_beside(path)
+    file = "vecnormalize.pkl" if beside is None else os.fspath(beside)
+    warnings.warn(
+        f"{os.fspath(path)} says that it was trained behind a VecNormalize; without its statistics it sees other "
+        f"numbers than it learned with. Give them: --normalize {file}, in Python normalize={file!r}",
+        MoetWarning,
+        stacklevel=4,
+    )
+
+
+def _is_live_kind(path: str | os.PathLike[str]) -> bool:
+    """Whether Stable-Baselines3 can be asked about the policy in a file, so that to trust it helps."""
+    try:
+        return kind_of(read_members(path)[1]) in _LIVE
+    except NotPlainError:
+        return False
 
 
 class LivePolicy(Teacher):
@@ -68,48 +88,48 @@ class LivePolicy(Teacher):
                     outputs = self._policy.q_net(inputs)
                 case "quantiles":
                     outputs = self._policy.quantile_net(inputs).mean(dim=1)
-                case "logits":
+                case _:
                     outputs = self._policy.get_distribution(inputs).distribution.logits
         values = finite_scores(outputs.cpu().numpy().astype(np.float64))
-        return log_probabilities(values) if self._kind == "logits" else values
+        return log_probabilities(values) if self._kind == "actor_critic" else values
 
 
-def _teacher_of(model: Any, normalize: Any, trust: bool) -> Teacher:
+def _teacher_of(model: Any, normalize: Any) -> Teacher:
     policy: Any = getattr(model, "policy", None)
     if not hasattr(policy, "state_dict"):
         raise TeacherError(f"expected a model of Stable-Baselines3 or the path of its zip file, got {model!r}")
-    kind = _live_kind(policy)
-    seen, actions = model.observation_space, model.action_space
-    n_features = length_of_observation(type(seen).__name__, seen.shape or ())
-    n_actions = number_of_actions(type(actions).__name__, getattr(actions, "n", None))
+    state = {name: tensor.detach().cpu().double().numpy() for name, tensor in policy.state_dict().items()}
+    n_features, actions = live_length(model.observation_space), live_actions(model.action_space)
     if normalize is None:
         normalize = model.get_vec_normalize_env()  # that of the environment it is training in, if any
-    normalization = read_normalization(normalize, n_features, trust)
+    normalization = read_normalization(normalize, n_features)
     found = Policy(
-        state={name: tensor.detach().cpu().double().numpy() for name, tensor in policy.state_dict().items()},
+        state=state,
         module=type(policy).__module__,
         activation=_full_name(getattr(policy, "activation_fn", None)),
         extractor=_full_name(policy.features_extractor_class),
         n_features=n_features,
-        n_actions=n_actions,
+        actions=actions,
         n_quantiles=getattr(policy, "n_quantiles", 0),
+        squash=bool(getattr(policy, "squash_output", False)),
+        mean_limit=float(getattr(getattr(policy, "actor", None), "clip_mean", 2.0)),
     )
     try:
-        return NetworkTeacher(network_of(found, **normalization._asdict()))
-    except NotPlainError:
-        return LivePolicy(policy, kind, n_features, n_actions, normalization)
+        return teacher_of(found, **normalization._asdict())
+    except NotPlainError as error:
+        kind = _live_kind(policy)
+        if kind is None or len(actions.counts) != 1:
+            raise TeacherError(f"{error}; wrap it: {_WRAP}") from None
+        return LivePolicy(policy, kind, n_features, actions.counts[0], normalization)
 
 
-def _live_kind(policy: Any) -> Kind:
+def _live_kind(policy: Any) -> Kind | None:
+    """What to ask a policy that is no plain network; None if it answers nothing that a teacher needs."""
     if hasattr(policy, "q_net"):
         return "q_values"
     if hasattr(policy, "quantile_net"):
         return "quantiles"
-    if hasattr(policy, "action_net") and not hasattr(policy, "lstm_actor"):
-        return "logits"
-    raise TeacherError(
-        f"a {type(policy).__name__} is no policy of DQN, QR-DQN, PPO or A2C; Teacher.from_callable takes any function"
-    )
+    return "actor_critic" if hasattr(policy, "action_net") and hasattr(policy, "value_net") else None
 
 
 def _full_name(thing: Any) -> str:
@@ -123,6 +143,8 @@ def _load_with_sb3(path: str | os.PathLike[str]) -> Any:
         raise TeacherError("this needs Stable-Baselines3: pip install 'moet[teachers]'") from None
     data, state = read_members(path)
     kind = kind_of(state)
+    if kind not in _LIVE:
+        raise TeacherError("trust=True does not help with it; leave it out (moet: --trust)")
     if kind == "quantiles":
         try:
             algorithm = import_module("sb3_contrib").QRDQN

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.combinations import number_of_combinations
 from moet.errors import TeacherError
-from moet.teachers.network import Activation, Layer, Network
+from moet.teachers.continuous import ContinuousTeacher
+from moet.teachers.network import Activation, Layer, Meaning, Network, NetworkTeacher
+from moet.teachers.sb3_spaces import Actions
+from moet.teachers.teacher import Teacher
 
-Kind = Literal["q_values", "quantiles", "logits"]
-"""Output of the network that chooses actions: that of DQN, of QR-DQN, or of PPO and A2C."""
+Kind = Literal["q_values", "quantiles", "actor_critic", "ars", "sac", "td3"]
+"""Which network chooses actions: that of DQN, of QR-DQN, of PPO, A2C and TRPO, of ARS, of SAC and TQC, or of TD3."""
 
-_MARKS: dict[str, Kind] = {
-    "q_net.q_net.0.weight": "q_values",
-    "quantile_net.quantile_net.0.weight": "quantiles",
-    "action_net.weight": "logits",
-}
-"""A parameter that every policy of a kind has and no other."""
-
-_MODULES: dict[Kind, str] = {
-    "q_values": "stable_baselines3.dqn.policies",
-    "quantiles": "sb3_contrib.qrdqn.policies",
-    "logits": "stable_baselines3.common.policies",
+_MODULES: dict[Kind, tuple[str, ...]] = {
+    "q_values": ("stable_baselines3.dqn.policies",),
+    "quantiles": ("sb3_contrib.qrdqn.policies",),
+    "actor_critic": ("stable_baselines3.common.policies",),
+    "ars": ("sb3_contrib.ars.policies",),
+    "sac": ("stable_baselines3.sac.policies", "sb3_contrib.tqc.policies"),
+    "td3": ("stable_baselines3.td3.policies",),
 }
 """Where the policies are defined whose computation is known here."""
 
@@ -33,12 +33,15 @@ _ACTIVATIONS: dict[str, Activation] = {
     "torch.nn.modules.activation.ELU": "elu",
     "torch.nn.modules.activation.Tanh": "tanh",
 }
-_DEFAULT_ACTIVATIONS: dict[Kind, Activation] = {"q_values": "relu", "quantiles": "relu", "logits": "tanh"}
 
 FLATTEN = "stable_baselines3.common.torch_layers.FlattenExtractor"
-"""The features extractor that changes nothing: the default of all policies for rows of numbers."""
+COMBINED = "stable_baselines3.common.torch_layers.CombinedExtractor"
+"""The features extractors that change nothing: the default of all policies for rows of numbers, and for several."""
 
-_IDLE = ("q_net_target.", "quantile_net_target.", "mlp_extractor.value_net.", "value_net.")
+_IDLE = (
+    *("q_net_target.", "quantile_net_target.", "mlp_extractor.value_net.", "value_net."),
+    *("critic.", "critic_target.", "actor_target.", "log_std", "actor.log_std", "sde_features_extractor."),
+)
 """Beginnings of the names of parameters that take no part in choosing an action."""
 
 
@@ -59,8 +62,18 @@ class Policy(NamedTuple):
         Full name of its class; None if none was asked for.
     extractor : str
         Full name of the class of the features extractor.
-    n_features, n_actions, n_quantiles : int
-        Length of an observation, number of actions, and of quantiles for each (QR-DQN only).
+    n_features : int
+        Length of an observation.
+    actions : Actions
+        What it can do.
+    n_quantiles : int
+        Number of quantiles for each action (QR-DQN only).
+    squash : bool
+        Whether tanh brings continuous actions between their bounds, where the algorithm leaves the choice.
+    mean_limit : float
+        Means of actions are kept within this (SAC and TQC with gSDE only).
+    normalised : bool
+        Whether it is known to have been trained behind a VecNormalize.
     """
 
     state: Mapping[str, NDArray[Any]]
@@ -68,12 +81,15 @@ class Policy(NamedTuple):
     activation: str | None
     extractor: str
     n_features: int
-    n_actions: int
-    n_quantiles: int
+    actions: Actions
+    n_quantiles: int = 0
+    squash: bool = False
+    mean_limit: float = 2.0
+    normalised: bool = False
 
 
-def network_of(policy: Policy, **normalization: Any) -> Network:
-    """Return the network by which ``policy`` chooses its actions.
+def teacher_of(policy: Policy, **normalization: Any) -> Teacher:
+    """Return the teacher that acts as ``policy`` does.
 
     Raises
     ------
@@ -81,54 +97,70 @@ def network_of(policy: Policy, **normalization: Any) -> Network:
         If the policy may compute something else than a multi-layer perceptron.
     """
     kind = kind_of(policy.state)
-    if policy.module != _MODULES[kind]:
-        raise NotPlainError(f"its policy is defined in {policy.module}, so it is not known what it computes")
-    if policy.extractor != FLATTEN:
-        raise NotPlainError(f"its features extractor is {policy.extractor}, not the one that changes nothing")
-    if policy.activation not in (None, *_ACTIVATIONS):
-        raise NotPlainError(f"its activation is {policy.activation}; known are {', '.join(_ACTIVATIONS)}")
+    _check_known(policy, kind)
     hidden, head = _layers(policy.state, kind)
+    counts, continuous = policy.actions.counts, policy.actions.continuous
     if kind == "quantiles":
-        head = _mean_of_quantiles(head, policy.n_quantiles, policy.n_actions)
+        head = _mean_of_quantiles(head, policy.n_quantiles, sum(counts))
+    elif len(counts) > 1:
+        head = _combinations(head, counts)
+    meaning: Meaning = "actions" if continuous else "logits" if kind == "actor_critic" else "q_values"
     network = Network(
         hidden=hidden,
         head=[head],
-        activation=_ACTIVATIONS[policy.activation] if policy.activation else _DEFAULT_ACTIVATIONS[kind],
-        meaning="logits" if kind == "logits" else "q_values",
+        activation=_ACTIVATIONS[policy.activation] if policy.activation else _default_activation(kind),
+        meaning=meaning,
         **normalization,
     )
+    n_outputs = int(np.prod(counts)) if policy.actions.low is None else len(policy.actions.low)
     for what, says, has in (
         ("observations of {} numbers", policy.n_features, network.n_inputs),
-        ("{} actions", policy.n_actions, network.n_outputs),
+        ("actions of {} numbers" if continuous else "{} actions", n_outputs, network.n_outputs),
     ):
         if says != has:
             raise TeacherError(f"its spaces say {what.format(says)}, its network is for {what.format(has)}")
-    return network
+    if policy.actions.low is None or policy.actions.high is None:
+        return NetworkTeacher(network)
+    squash = kind in ("sac", "td3") or policy.squash
+    limit = policy.mean_limit if kind == "sac" and "actor.mu.0.weight" in policy.state else None
+    return ContinuousTeacher(network, policy.actions.low, policy.actions.high, squash=squash, limit=limit)
 
 
 def kind_of(state: Mapping[str, NDArray[Any]]) -> Kind:
-    """What the network in ``state`` gives."""
-    kinds = [kind for mark, kind in _MARKS.items() if mark in state]
+    """Which network in ``state`` chooses the actions."""
+    if any(name.startswith("lstm_actor") for name in state):
+        raise TeacherError(
+            "it is recurrent: it acts by what it saw before, while a tree acts by what it sees now. Train an agent "
+            "without memory, or one that sees the last few observations (VecFrameStack), and take that"
+        )
+    marks: dict[Kind, bool] = {
+        "q_values": "q_net.q_net.0.weight" in state,
+        "quantiles": "quantile_net.quantile_net.0.weight" in state,
+        "actor_critic": "action_net.weight" in state and "value_net.weight" in state,
+        "ars": ("action_net.weight" in state or "action_net.0.weight" in state) and "value_net.weight" not in state,
+        "sac": any(name.startswith("actor.log_std") for name in state),
+        "td3": "actor.mu.0.weight" in state and not any(name.startswith("actor.log_std") for name in state),
+    }
+    kinds = [kind for kind, present in marks.items() if present]
     if len(kinds) != 1:
         raise NotPlainError(
-            "it is no policy of DQN, QR-DQN, PPO or A2C with fully connected layers; "
+            "it is no policy of DQN, QR-DQN, PPO, A2C, TRPO, ARS, SAC, TQC, TD3 or DDPG with fully connected layers; "
             f"its parameters are {_listed(list(state)) or 'none'}"
         )
     return kinds[0]
 
 
-def length_of_observation(space: str, shape: Sequence[int]) -> int:
-    """Length of an observation, given the name of its space's class and its shape."""
-    if space != "Box" or len(shape) != 1:
-        raise TeacherError(f"it sees a {space} of shape {tuple(shape)}; a teacher sees rows: a Box of shape (n,)")
-    return shape[0]
+def _check_known(policy: Policy, kind: Kind) -> None:
+    if policy.module not in _MODULES[kind]:
+        raise NotPlainError(f"its policy is defined in {policy.module}, so it is not known what it computes")
+    if policy.extractor not in (FLATTEN, COMBINED):
+        raise NotPlainError(f"its features extractor is {policy.extractor}, not the one that changes nothing")
+    if policy.activation not in (None, *_ACTIVATIONS):
+        raise NotPlainError(f"its activation is {policy.activation}; known are {', '.join(_ACTIVATIONS)}")
 
 
-def number_of_actions(space: str, n: int | None) -> int:
-    """Number of actions, given the name of their space's class and its ``n``."""
-    if space != "Discrete" or n is None:
-        raise TeacherError(f"its actions are a {space}; a teacher chooses one of a few: Discrete")
-    return n
+def _default_activation(kind: Kind) -> Activation:
+    return "tanh" if kind == "actor_critic" else "relu"
 
 
 def _layers(state: Mapping[str, NDArray[Any]], kind: Kind) -> tuple[list[Layer], Layer]:
@@ -139,10 +171,18 @@ def _layers(state: Mapping[str, NDArray[Any]], kind: Kind) -> tuple[list[Layer],
             *hidden, head = _sequential(rest, "q_net.q_net")
         case "quantiles":
             *hidden, head = _sequential(rest, "quantile_net.quantile_net")
-        case "logits":
+        case "actor_critic":
             # layers that policy and value share were possible before version 1.8
             hidden = _sequential(rest, "mlp_extractor.shared_net") + _sequential(rest, "mlp_extractor.policy_net")
             head = _linear(rest, "action_net")
+        case "ars":
+            linear = "action_net.weight" in rest
+            *hidden, head = [_linear(rest, "action_net")] if linear else _sequential(rest, "action_net")
+        case "sac":
+            hidden = _sequential(rest, "actor.latent_pi")
+            head = _linear(rest, "actor.mu.0" if "actor.mu.0.weight" in rest else "actor.mu")
+        case "td3":
+            *hidden, head = _sequential(rest, "actor.mu")
     if rest:
         raise NotPlainError(f"it has parameters beyond those of fully connected layers: {_listed(list(rest))}")
     return hidden, head
@@ -157,6 +197,8 @@ def _sequential(state: dict[str, NDArray[Any]], name: str) -> list[Layer]:
 
 
 def _linear(state: dict[str, NDArray[Any]], name: str) -> Layer:
+    if f"{name}.weight" not in state:
+        raise NotPlainError(f"it has no layer {name}")
     weight, bias = state.pop(f"{name}.weight"), state.pop(f"{name}.bias", None)
     if weight.ndim != 2 or weight.size == 0:
         raise NotPlainError(f"{name} is no fully connected layer: its weight has shape {weight.shape}")
@@ -169,6 +211,19 @@ def _mean_of_quantiles(layer: Layer, n_quantiles: int, n_actions: int) -> Layer:
         raise TeacherError(f"it has {layer.kernel.shape[1]} outputs, not {n_quantiles} for each of {n_actions} actions")
     kernel = layer.kernel.astype(np.float64).reshape(-1, n_quantiles, n_actions)
     return Layer(kernel.mean(axis=1), layer.bias.astype(np.float64).reshape(n_quantiles, n_actions).mean(axis=0))
+
+
+def _combinations(layer: Layer, counts: tuple[int, ...]) -> Layer:
+    """The layer that gives a logit for every combination of choices: the sum of theirs, as they are independent."""
+    if layer.bias.shape != (sum(counts),):
+        raise TeacherError(f"it has {layer.kernel.shape[1]} outputs, not {sum(counts)} for choices among {counts}")
+    try:
+        number_of_combinations(counts, "it")
+    except ValueError as error:
+        raise TeacherError(str(error)) from None
+    first = np.cumsum((0, *counts[:-1]))
+    chosen = np.stack([k.ravel() for k in np.indices(counts)]) + first[:, None]
+    return Layer(layer.kernel[:, chosen].sum(axis=1), layer.bias[chosen].sum(axis=0))
 
 
 def _listed(names: list[str]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 
 from moet.errors import TeacherError
 from moet.teachers.arrays import MAX_BYTES
-from moet.teachers.sb3_policy import FLATTEN, NotPlainError, Policy, length_of_observation, number_of_actions
+from moet.teachers.sb3_policy import COMBINED, FLATTEN, NotPlainError, Policy, kind_of
+from moet.teachers.sb3_spaces import class_name, described_actions, described_length, whole_number
 
 MAX_TEXT = 16 * 2**20
 """Longer documents are not read: as objects of Python they would take many times as much memory."""
@@ -32,17 +32,19 @@ _HARMLESS = {
     "optimizer_class",
     "optimizer_kwargs",
     "ortho_init",
-    # of continuous actions
+    "device",
+    "n_critics",
+    "with_bias",  # the parameters show it
+    # of exploration
     "use_sde",
     "log_std_init",
     "full_std",
     "sde_net_arch",
     "use_expln",
-    "squash_output",
 }
 """Settings of a policy that do not change what it computes."""
 
-_READ = {"activation_fn", "features_extractor_class", "n_quantiles"}
+_READ = {"activation_fn", "features_extractor_class", "n_quantiles", "squash_output", "clip_mean"}
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
@@ -51,16 +53,24 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     settings = _described(data, "policy_kwargs")
     if unknown := sorted(settings.keys() - _HARMLESS - _READ - {":type:", ":serialized:"}):
         raise NotPlainError(f"its policy was made with {', '.join(unknown)}, which may change what it computes")
-    observation, action = _described(data, "observation_space"), _described(data, "action_space")
     activation, extractor = settings.get("activation_fn"), settings.get("features_extractor_class")
+    policy_class = _described(data, "policy_class")
+    observations = _described(data, "observation_space")
+    combined = class_name(observations.get(":type:")).endswith(".Dict")
     return Policy(
         state=state,
-        module=str(_described(data, "policy_class").get("__module__")),
-        activation=None if activation is None else _class_name(activation),
-        extractor=FLATTEN if extractor is None else _class_name(extractor),
-        n_features=length_of_observation(_space(observation), _shape(observation)),
-        n_actions=number_of_actions(_space(action), _whole_number(action.get("n"))),
-        n_quantiles=_whole_number(settings.get("n_quantiles", 200)) or 0,
+        module=str(policy_class.get("__module__")),
+        activation=None if activation is None else class_name(activation),
+        extractor=class_name(extractor) if extractor is not None else COMBINED if combined else FLATTEN,
+        n_features=described_length(observations),
+        actions=described_actions(_described(data, "action_space")),
+        n_quantiles=whole_number(settings.get("n_quantiles", 200)) or 0,
+        # the one policy that squashes by default where it may choose
+        squash=bool(settings.get("squash_output", "ARSPolicy." in str(policy_class.get("__init__")))),
+        mean_limit=float(settings.get("clip_mean", 2.0)),
+        # algorithms that learn from their own play alone keep an observation as it was before VecNormalize, if there
+        # was one; the others keep one in any case, so that their files do not say
+        normalised=data.get("_last_original_obs") is not None and kind_of(state) in ("actor_critic", "ars"),
     )
 
 
@@ -121,24 +131,3 @@ def _described(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(text, dict):
         raise TeacherError(f"its member data says nothing about {name}")
     return text
-
-
-def _class_name(text: Any) -> str:
-    """Full name of a class that Python prints as ``<class 'module.Name'>``."""
-    return str(text).removeprefix("<class '").removesuffix("'>")
-
-
-def _space(description: Mapping[str, Any]) -> str:
-    return _class_name(description.get(":type:")).rpartition(".")[2]
-
-
-def _shape(space: Mapping[str, Any]) -> list[int]:
-    shape = space.get("_shape", space.get("shape"))  # the latter before gym 0.20
-    if not isinstance(shape, list) or not all(type(length) is int for length in shape):
-        raise TeacherError(f"its member data does not say how long an observation is: {shape!r}")
-    return shape
-
-
-def _whole_number(text: Any) -> int | None:
-    """A number that was written as such, or as text if it was one of NumPy's."""
-    return int(text) if re.fullmatch(r"\d{1,9}", str(text)) else None

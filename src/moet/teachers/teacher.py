@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -24,19 +24,26 @@ class Teacher(ABC):
         Whether :meth:`scores` may be called. Without scores all states are equally important.
     digest : str
         SHA-256 of what the agent is made of, in hexadecimal; empty if it cannot be told.
+    continuous : bool
+        Whether an action is a row of numbers instead of one of a few.
+    low, high : array, shape (n_outputs,), or None
+        Between what the numbers of a continuous action lie; infinite where the agent does not say. None for others.
     """
 
     n_features: int | None = None
     n_actions: int | None = None
     has_scores: bool = True
     digest: str = ""
+    continuous: bool = False
+    low: Floats | None = None
+    high: Floats | None = None
 
     @abstractmethod
     def scores(self, observations: Floats) -> Floats:
         """Worth of each action, one row per observation: Q values, or clipped log-probabilities."""
 
-    def act(self, observations: Floats) -> NDArray[np.int64]:
-        """Best action for each observation, the first one among equals."""
+    def act(self, observations: Floats) -> NDArray[Any]:
+        """Best action for each observation: its number, the first one among equals, or a row if it is continuous."""
         return np.argmax(self.scores(observations), axis=1).astype(np.int64)
 
     @classmethod
@@ -53,11 +60,13 @@ class Teacher(ABC):
         Parameters
         ----------
         model : model or path
-            DQN, QR-DQN, PPO or A2C with an MLP policy.
+            DQN, QR-DQN, PPO, A2C, TRPO or ARS with fully connected layers; also with continuous actions, and then
+            SAC, TQC, TD3 and DDPG too.
         normalize : VecNormalize, path or None
-            Statistics that the agent's observations were normalised with.
+            Statistics that the agent's observations were normalised with: ``vecnormalize.pkl`` as it was saved, of
+            which only the numbers are read, or a ``.npz`` of them.
         trust : bool
-            Load the file with Stable-Baselines3 itself, which executes code in it. By default only numbers are read.
+            Load the zip with Stable-Baselines3 itself, which executes code in it. By default only numbers are read.
         """
         from moet.teachers.sb3 import read_sb3
 
@@ -71,11 +80,16 @@ class Teacher(ABC):
         scores: Callable[[Floats], Any] | None = None,
         n_features: int | None = None,
         n_actions: int | None = None,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
     ) -> Teacher:
-        """Wrap functions from batches of observations to actions, to scores, or both."""
+        """Wrap functions from batches of observations to actions, to scores, or both.
+
+        With ``low`` and ``high``, actions are continuous: one row of numbers per observation, between these bounds.
+        """
         from moet.teachers.adapters import CallableTeacher
 
-        return CallableTeacher(act, scores=scores, n_features=n_features, n_actions=n_actions)
+        return CallableTeacher(act, scores=scores, n_features=n_features, n_actions=n_actions, low=low, high=high)
 
     @classmethod
     def from_predictor(cls, model: Any, *, n_actions: int | None = None) -> Teacher:

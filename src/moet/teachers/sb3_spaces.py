@@ -1,0 +1,149 @@
+"""What the spaces of an agent of Stable-Baselines3 say, whether they are alive or were found in a file.
+
+In a file, spaces are text beside a pickle. The text is taken where it is exact; of the pickle, the numbers are read
+and nothing is executed, so spaces of the old ``gym`` are understood without it.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from moet.errors import TeacherError
+from moet.teachers.inert_pickle import Record, as_array, as_number, read_records
+from moet.teachers.teacher import Floats
+
+
+class Actions(NamedTuple):
+    """What an agent can do.
+
+    Attributes
+    ----------
+    counts : tuple of int
+        How many there are to choose from, for each choice; empty if actions are continuous.
+    low, high : array or None
+        Bounds of continuous actions.
+    """
+
+    counts: tuple[int, ...] = ()
+    low: Floats | None = None
+    high: Floats | None = None
+
+    @property
+    def continuous(self) -> bool:
+        """Whether actions are rows of numbers."""
+        return self.low is not None
+
+
+def length_of_observation(space: str, shape: Sequence[int], n: int | None = None) -> int:
+    """Length of an observation, given the name of its space's class, its shape, and ``n`` if it is Discrete."""
+    if space == "Discrete" and n is not None:
+        return n  # the agent sees which one it is as a row of zeros with a one
+    if space != "Box" or len(shape) != 1:
+        raise TeacherError(
+            f"it sees a {space} of shape {tuple(shape)}; a teacher sees rows: a Box of shape (n,). "
+            "Wrap it where it was trained, with Teacher.from_callable"
+        )
+    return shape[0]
+
+
+def described_length(description: Mapping[str, Any]) -> int:
+    """Length of an observation, given what a file says about their space."""
+    space = class_name(description.get(":type:")).rpartition(".")[2]
+    if space == "Dict":
+        record = _record(description)
+        if not record.name.endswith(".Dict"):
+            raise TeacherError(f"its member data says that it sees a Dict, and that it sees a {record.name}")
+        return _recorded_length(record)
+    n = whole_number(description.get("n"))
+    return length_of_observation(space, () if space == "Discrete" else _shape(description), n)
+
+
+def described_actions(description: Mapping[str, Any]) -> Actions:
+    """What an agent can do, given what a file says about the space of its actions."""
+    space = class_name(description.get(":type:")).rpartition(".")[2]
+    match space:
+        case "Discrete" if (n := whole_number(description.get("n"))) is not None:
+            return Actions((n,))
+        case "MultiDiscrete" if counts := re.findall(r"\b\d{1,9}\b", str(description.get("nvec"))):
+            return Actions(tuple(map(int, counts)))
+        case "Box":
+            state = _record(description).state
+            low, high = (as_array(state.get(name)) if isinstance(state, dict) else None for name in ("low", "high"))
+            if low is not None and high is not None and low.ndim == high.ndim == 1:
+                return Actions((), low.astype(np.float64), high.astype(np.float64))
+    raise not_understood(space)
+
+
+def live_actions(space: Any) -> Actions:
+    """What an agent can do, given the space of its actions."""
+    match type(space).__name__:
+        case "Discrete":
+            return Actions((int(space.n),))
+        case "MultiDiscrete" if space.nvec.ndim == 1:
+            return Actions(tuple(map(int, space.nvec)))
+        case "Box" if len(space.shape) == 1:
+            return Actions((), space.low.astype(np.float64), space.high.astype(np.float64))
+    raise not_understood(type(space).__name__)
+
+
+def live_length(space: Any) -> int:
+    """Length of an observation, given their space."""
+    if type(space).__name__ == "Dict":
+        return sum(live_length(part) for part in space.spaces.values())
+    return length_of_observation(type(space).__name__, space.shape or (), getattr(space, "n", None))
+
+
+def not_understood(space: str) -> TeacherError:
+    """The error for actions that a teacher cannot have."""
+    return TeacherError(
+        f"its actions are a {space}; a teacher chooses one of a few, Discrete or MultiDiscrete, or gives a row of "
+        "numbers, a Box of shape (n,). Wrap it where it was trained, with Teacher.from_callable"
+    )
+
+
+def class_name(text: Any) -> str:
+    """Full name of a class that Python prints as ``<class 'module.Name'>``."""
+    return str(text).removeprefix("<class '").removesuffix("'>")
+
+
+def whole_number(text: Any) -> int | None:
+    """A number that was written as such, or as text if it was one of NumPy's."""
+    return int(text) if re.fullmatch(r"\d{1,9}", str(text)) else None
+
+
+def _shape(space: Mapping[str, Any]) -> list[int]:
+    shape = space.get("_shape", space.get("shape"))  # the latter before gym 0.20
+    if not isinstance(shape, list) or not all(type(length) is int for length in shape):
+        raise TeacherError(f"its member data does not say how long an observation is: {shape!r}")
+    return shape
+
+
+def _record(description: Mapping[str, Any]) -> Record:
+    try:
+        found = read_records(base64.b64decode(str(description.get(":serialized:"))))
+    except ValueError as error:
+        raise TeacherError(f"its member data does not say what its spaces are: {error}") from None
+    if not isinstance(found, Record):
+        raise TeacherError("its member data does not say what its spaces are")
+    return found
+
+
+def _recorded_length(space: Record, depth: int = 0) -> int:
+    state = space.state if isinstance(space.state, dict) else {}
+    name = space.name.rpartition(".")[2]
+    if name != "Dict":
+        shape = state.get("_shape", state.get("shape"))
+        n = as_number(state.get("n"))
+        lengths = [length for length in shape if type(length) is int] if isinstance(shape, tuple) else []
+        return length_of_observation(name, lengths, None if n is None or not math.isfinite(n) else int(n))
+    parts = state.get("spaces")
+    parts = parts.items if isinstance(parts, Record) else parts  # an OrderedDict in the days of gym
+    if not isinstance(parts, dict) or depth > 8 or not all(isinstance(part, Record) for part in parts.values()):
+        raise TeacherError("its member data does not say what its observations hold")
+    return sum(_recorded_length(part, depth + 1) for part in parts.values())
