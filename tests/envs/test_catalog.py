@@ -4,7 +4,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete
 
 from moet.envs import Task, resolve, tasks
 from moet.envs.dynamics import DynamicsBatch
@@ -146,18 +146,6 @@ class Continuous(Counter):
         self.action_space = Box(-1, 1, (1,))
 
 
-class TwoActions(Counter):
-    def __init__(self) -> None:
-        super().__init__()
-        self.action_space = MultiDiscrete([2, 2])
-
-
-class Structured(Counter):
-    def __init__(self) -> None:
-        super().__init__()
-        self.observation_space = Dict(a=Box(0, 1, (2,)))
-
-
 def lost() -> int:
     return 3
 
@@ -167,11 +155,8 @@ def lost() -> int:
     [
         (Numbered, "numbered from 1.*ActionWrapper"),
         (Continuous, r"Box.*ActionWrapper.*pendulum"),
-        (TwoActions, "MultiDiscrete.*ActionWrapper"),
-        (Structured, "Dict.*FlattenObservation"),
         (Image, r"shape \(4, 5\).*features="),
         ("Pendulum-v1", "ActionWrapper.*'pendulum'"),
-        ("FrozenLake-v1", "Discrete.*FlattenObservation"),
         ("cartpol", "did you mean 'cartpole'"),
         ("gridwold", "did you mean 'gridworld'"),
         (lost, "lost made 3, which is no Gymnasium environment"),

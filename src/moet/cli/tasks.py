@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def tasks(as_json: AsJson = False) -> None:
     """List the tasks that are known by name, and whether they can be played here.
 
-    Besides them there is gridworld-N for a grid of any size N, and every Gymnasium id with a Box observation and
-    Discrete actions.
+    Besides them there is gridworld-N for a grid of any size N, and every Gymnasium id whose observations can be
+    flattened and whose actions are a few.
     """
     from moet.envs import resolve, tasks
 

@@ -95,7 +95,7 @@ def _film(task: Task, seed: int, actions: Any, path: Path) -> None:
         env.reset(seed=seed)
         frames = [env.render()]
         for action in actions:
-            env.step(action)
+            env.step(task.env_action(action))
             frames.append(env.render())
     finally:
         env.close()

@@ -33,12 +33,13 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
     Parameters
     ----------
     env : str, Task or callable
-        A name of the catalogue (:func:`tasks`), the id of any Gymnasium environment with a Box observation and
-        Discrete actions, a task, or a function that makes an environment. A function that is to be watched also takes
-        ``render_mode``.
+        A name of the catalogue (:func:`tasks`), the id of any Gymnasium environment with Discrete actions or a few
+        MultiDiscrete ones, a task, or a function that makes an environment. A function that is to be watched also
+        takes ``render_mode``.
     features : callable or None
         What a student sees: a function from an array of observations, one per row, to a two-dimensional array of
-        features. Without it a student sees what the task shows.
+        features. Without it a student sees what the task shows, flattened. Where an observation is a dictionary or a
+        tuple, the function gets one, of arrays with one row per observation.
 
     Raises
     ------

@@ -11,6 +11,7 @@ import numpy as np
 
 from moet.envs.checks import check_finite
 from moet.envs.gym import GymBatch
+from moet.envs.spaces import as_parts, choices, is_flat, is_image, row_names
 from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import TaskError
 
@@ -30,13 +31,14 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
     make : callable
         ``make(render_mode=None)`` gives one environment.
     features : callable or None
-        From observations, one per row, to rows of features.
+        From observations, one per row, to rows of features. Of observations that are a dictionary or a tuple, it gets
+        that dictionary or tuple, with an array of many rows for each part.
 
     Raises
     ------
     TaskError
-        If the observations are no rows of numbers (and ``features`` does not make some of them), or the actions are
-        not numbered from 0.
+        If the observations cannot be made rows of a few numbers (and ``features`` does not make some of them), or the
+        actions are not numbered from 0, or too many.
     """
     import gymnasium
 
@@ -45,8 +47,9 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         raise TaskError(f"{name or 'the function'} made {env!r}, which is no Gymnasium environment")
     name = name or type(env.unwrapped).__name__
     try:
-        n_actions = _number_of_actions(name, env.action_space)
-        n_observed = _length_of_observation(name, env.observation_space, features is not None)
+        counts = choices(env.action_space, name)
+        space = env.observation_space
+        names = _observation_names(name, space, features is not None)
         max_steps = _time_limit(env)
         env_id = None if env.spec is None else env.spec.id
     finally:
@@ -55,14 +58,21 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         name=name,
         make=make,
         batch=partial(GymBatch, name, make, max_steps),
-        observation_names=_numbered(n_observed),
-        feature_names=_numbered(n_observed),
-        feature_units=("",) * n_observed,
-        action_names=tuple(map(str, range(n_actions))),
+        observation_names=names,
+        feature_names=names,
+        feature_units=("",) * len(names),
+        action_names=_action_names(counts),
         max_steps=max_steps,
         env_id=env_id,
+        choices=counts if len(counts) > 1 else (),
     )
-    return task if features is None else with_features(task, features)
+    if features is None:
+        return task
+    return with_features(task, features if is_flat(space) or is_image(space) else partial(_of_parts, features, space))
+
+
+def _of_parts(features: Callable[[Any], Floats], space: Any, rows: Floats) -> Floats:
+    return features(as_parts(space, rows))
 
 
 def with_features(task: Task, features: FeatureFunction) -> Task:
@@ -98,40 +108,28 @@ def _numbered(n: int) -> tuple[str, ...]:
     return tuple(f"x{i}" for i in range(n))
 
 
-def _number_of_actions(name: str, space: Any) -> int:
-    from gymnasium.spaces import Discrete
-
-    if not isinstance(space, Discrete):
-        raise TaskError(
-            f"{name} takes actions from {space}, but a tree answers with one of a few; "
-            "wrap it in a gymnasium.ActionWrapper with a Discrete action space, as the task 'pendulum' does"
-        )
-    if space.start != 0:
-        raise TaskError(
-            f"the actions of {name} are numbered from {space.start}; "
-            "wrap it in a gymnasium.ActionWrapper so that they are numbered from 0"
-        )
-    return int(space.n)
+def _action_names(counts: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(",".join(map(str, chosen)) for chosen in np.ndindex(*counts))
 
 
-def _length_of_observation(name: str, space: Any, has_features: bool) -> int:
-    """Length of the rows that an environment shows; 0 if it shows something that only features make rows of."""
-    from gymnasium.spaces import Box
-
-    if not isinstance(space, Box):
+def _observation_names(name: str, space: Any, has_features: bool) -> tuple[str, ...]:
+    """Names of the numbers that an environment shows; none if only features make a few numbers of them."""
+    if is_image(space):
+        if not has_features:
+            raise TaskError(
+                f"{name} shows observations of shape {space.shape}, but a tree needs a few meaningful numbers; "
+                "give features=, a function from an array of observations, one per row, to rows of numbers"
+            )
+        return ()
+    try:
+        return row_names(space)
+    except TaskError as error:
+        if has_features and space.is_np_flattenable:
+            return ()
         raise TaskError(
-            f"{name} shows observations from {space}, but a tree needs rows of numbers; "
-            "give a function that makes it flat, such as "
-            f"lambda: gymnasium.wrappers.FlattenObservation(gymnasium.make({name!r}))"
-        )
-    if len(space.shape) == 1:
-        return int(space.shape[0])
-    if not has_features:
-        raise TaskError(
-            f"{name} shows observations of shape {space.shape}, but a tree needs a few meaningful numbers; "
-            "give features=, a function from an array of observations, one per row, to rows of numbers"
-        )
-    return 0
+            f"{name} shows observations from {space}, but a tree needs rows of numbers ({error}); give features=, a "
+            "function from the parts of many observations to rows of numbers"
+        ) from None
 
 
 def _time_limit(env: Any) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.envs.checks import check_actions, check_finite, check_seeds
+from moet.envs.spaces import as_row, choices, is_flat, is_image
 from moet.envs.task import Floats, Step
 from moet.errors import TaskError
 
@@ -101,24 +103,25 @@ class GymBatch:
         self._envs: list[Env] = []
         self._running: list[Env] = []
         self._elapsed = np.zeros(0, np.int64)
-        self._n_actions = 0
-        self._shape: tuple[int, ...] | None = None
+        self._choices: tuple[int, ...] = ()
 
     def reset(self, seeds: Sequence[int]) -> Floats:
         """Begin one episode per seed."""
         check_seeds(seeds, len(seeds))
         while len(self._envs) < len(seeds):
             self._envs.append(self._make())
-        self._n_actions = int(self._envs[0].action_space.n)  # type: ignore[attr-defined]
-        self._shape = self._envs[0].observation_space.shape
+        self._choices = choices(self._envs[0].action_space, self._name)
         self._running = self._envs[: len(seeds)]
         self._elapsed = np.zeros(len(seeds), np.int64)
         return self._begin(self._running, seeds)
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Take one action in each running episode."""
-        check_actions(actions, len(self._running), self._n_actions)
-        outcomes = [env.step(action) for env, action in zip(self._running, actions.tolist(), strict=True)]
+        check_actions(actions, len(self._running), math.prod(self._choices))
+        taken = actions.tolist()
+        if len(self._choices) > 1:
+            taken = list(np.stack(np.unravel_index(actions, self._choices), axis=1))
+        outcomes = [env.step(action) for env, action in zip(self._running, taken, strict=True)]
         observations = self._rows([outcome[0] for outcome in outcomes])
         rewards = np.array([float(outcome[1]) for outcome in outcomes])
         terminated = np.array([outcome[2] for outcome in outcomes], dtype=np.bool_)
@@ -154,9 +157,15 @@ class GymBatch:
 
     def _rows(self, observations: Sequence[Any]) -> Floats:
         """Observations as one array, refused if they are not what the environment announces."""
-        for observation in observations:
-            if (shape := np.shape(observation)) != self._shape:
-                raise TaskError(f"{self._name} gave an observation of shape {shape}; its space announces {self._shape}")
-        rows = np.array(observations, dtype=np.float64)
+        space = self._envs[0].observation_space
+        if not is_flat(space) and not is_image(space):
+            rows = np.stack([as_row(space, observation, self._name) for observation in observations])
+        else:
+            for observation in observations:
+                if (shape := np.shape(observation)) != space.shape:
+                    raise TaskError(
+                        f"{self._name} gave an observation of shape {shape}; its space announces {space.shape}"
+                    )
+            rows = np.array(observations, dtype=np.float64)
         check_finite(rows, f"{self._name} gave an observation that holds")
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,9 @@ class Task:
         The grids that the paper searches; empty if it names none.
     env_id : str or None
         The Gymnasium id behind the task, if there is one.
+    choices : tuple of int
+        Where the environment takes several choices at once: how many there are to choose from in each. An action is
+        then one combination of them, counted with the last choice changing fastest. Empty for others.
     """
 
     name: str
@@ -110,10 +113,15 @@ class Task:
     depths: tuple[int, ...] = ()
     experts: tuple[int, ...] = ()
     env_id: str | None = None
+    choices: tuple[int, ...] = ()
 
     def view(self, observations: Floats) -> Floats:
         """What a student sees of ``observations``."""
         return observations if self.features is None else self.features(observations)
+
+    def env_action(self, action: int) -> Any:
+        """What ``env.step`` takes for an action number."""
+        return np.array(np.unravel_index(action, self.choices), np.int64) if self.choices else int(action)
 
     @property
     def has_named_actions(self) -> bool:

@@ -1,0 +1,150 @@
+"""What environments show and take, as rows of numbers and as numbers of actions.
+
+Observations that are no rows are flattened as ``gymnasium.spaces.flatten`` does it: parts one after the other, and
+which of several things it is as a row of zeros with a one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from moet.envs.combinations import number_of_combinations
+from moet.envs.task import Floats
+from moet.errors import TaskError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    Space = gymnasium.Space[Any]
+
+
+def is_flat(space: Space) -> bool:
+    """Whether observations are rows of numbers already."""
+    from gymnasium.spaces import Box
+
+    return isinstance(space, Box) and len(space.shape) == 1
+
+
+def is_image(space: Space) -> bool:
+    """Whether observations are an array of more than one dimension."""
+    from gymnasium.spaces import Box
+
+    return isinstance(space, Box) and len(space.shape) > 1
+
+
+def row_names(space: Space, prefix: str = "") -> tuple[str, ...]:
+    """A name for each number of a flattened observation.
+
+    Parts of a dictionary have its keys, numbers of a row are counted, and a choice is ``name=value``, as the columns of
+    a table with categories are.
+
+    Raises
+    ------
+    TaskError
+        If observations cannot be flattened, or hold images.
+    """
+    from gymnasium import spaces
+
+    name = prefix or "x"
+    match space:
+        case spaces.Box() if len(space.shape) <= 1:
+            return _counted(name, int(np.prod(space.shape)), only=bool(prefix))
+        case spaces.Discrete():
+            return tuple(f"{name}={value}" for value in range(int(space.start), int(space.start + space.n)))
+        case spaces.MultiDiscrete() if space.nvec.ndim == 1:
+            parts = zip(_counted(name, len(space.nvec)), space.start, space.nvec, strict=True)
+            return tuple(f"{part}={value}" for part, start, n in parts for value in range(int(start), int(start + n)))
+        case spaces.MultiBinary() if isinstance(space.n, int):
+            return _counted(name, space.n)
+        case spaces.Dict():
+            named = {f"{prefix}_{key}" if prefix else str(key): part for key, part in space.spaces.items()}
+        case spaces.Tuple():
+            named = dict(zip(_counted(name, len(space.spaces)), space.spaces, strict=True))
+        case _:
+            raise TaskError(f"observations from {space} are no numbers that a tree could compare")
+    return tuple(row_name for key, part in named.items() for row_name in row_names(part, key))
+
+
+def as_row(space: Space, observation: Any, name: str) -> Floats:
+    """A flattened observation; ``name`` is the environment's, for errors."""
+    from gymnasium import spaces
+
+    try:
+        row = np.asarray(spaces.flatten(space, observation), dtype=np.float64)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        raise TaskError(f"{name} gave an observation that is not of {space}: {observation!r:.200} ({error})") from None
+    if row.shape != (spaces.flatdim(space),):
+        raise TaskError(f"{name} gave an observation of {row.size} numbers; its space announces {space}")
+    return row
+
+
+def as_parts(space: Space, rows: Floats) -> Any:
+    """Flattened observations, one per row, as the dictionary, tuple or numbers that they were, each part an array."""
+    from gymnasium import spaces
+
+    match space:
+        case spaces.Dict():
+            cut = _cut(space.spaces.values(), rows)
+            return {key: as_parts(part, own) for (key, part), own in zip(space.spaces.items(), cut, strict=True)}
+        case spaces.Tuple():
+            cut = _cut(space.spaces, rows)
+            return tuple(as_parts(part, own) for part, own in zip(space.spaces, cut, strict=True))
+        case spaces.Discrete():
+            return rows.argmax(axis=1) + int(space.start)
+        case spaces.MultiDiscrete():
+            ends = np.cumsum(space.nvec.ravel())[:-1]
+            chosen = np.stack([part.argmax(axis=1) for part in np.split(rows, ends, axis=1)], axis=1)
+            return chosen.reshape(len(rows), *space.shape) + space.start
+    return rows.reshape(len(rows), *(space.shape or ()))
+
+
+def choices(space: Space, name: str) -> tuple[int, ...]:
+    """How many actions there are, for each choice that is made at once; ``name`` is the environment's, for errors.
+
+    Raises
+    ------
+    TaskError
+        If actions are not among a few.
+    """
+    from gymnasium import spaces
+
+    match space:
+        case spaces.Discrete():
+            counts: tuple[int, ...] = (int(space.n),)
+            starts = [int(space.start)]
+        case spaces.MultiDiscrete() if space.nvec.ndim == 1:
+            counts = tuple(map(int, space.nvec))
+            starts = space.start.tolist()
+        case _:
+            raise TaskError(
+                f"{name} takes actions from {space}, but a tree answers with one of a few; "
+                "wrap it in a gymnasium.ActionWrapper with a Discrete action space, as the task 'pendulum' does"
+            )
+    if any(starts):
+        raise TaskError(
+            f"the actions of {name} are numbered from {starts[0] if len(starts) == 1 else starts}; "
+            "wrap it in a gymnasium.ActionWrapper so that they are numbered from 0"
+        )
+    if len(counts) > 1:
+        try:
+            number_of_combinations(counts, name)
+        except ValueError as error:
+            raise TaskError(str(error)) from None
+    return counts
+
+
+def _counted(name: str, n: int, *, only: bool = False) -> tuple[str, ...]:
+    """Names of ``n`` numbers; ``only`` leaves a single one uncounted."""
+    if n == 1 and only:
+        return (name,)
+    separator = "_" if name[-1:].isdigit() or len(name) > 1 else ""
+    return tuple(f"{name}{separator}{k}" for k in range(n))
+
+
+def _cut(parts: Any, rows: Floats) -> list[Floats]:
+    from gymnasium.spaces import flatdim
+
+    ends = np.cumsum([flatdim(part) for part in parts])[:-1]
+    return np.split(rows, ends, axis=1)
