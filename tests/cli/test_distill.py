@@ -145,3 +145,15 @@ def test_an_interrupted_run_goes_on(policy, tmp_path):
         run_process([*command, tmp_path / f"{name}.moet.json"], check=True)
     assert (tmp_path / "stopped.moet.json").read_bytes() == (tmp_path / "straight.moet.json").read_bytes()
     assert not folder.exists()
+
+
+def test_a_useless_teacher_is_told_on_stderr(run, tmp_path):
+    layers = {"output/weight": np.zeros((2, 4)), "output/bias": np.array([1.0, 0.0])}
+    np.savez(tmp_path / "agent.npz", **layers, activation="relu", meaning="logits")
+    result = run("distill", "cartpole", "--arrays", tmp_path / "agent.npz", *SMALL, *QUICK, "-o", tmp_path / "p.json")
+    assert result.exit_code == Exit.OK
+    warned = [line for line in result.stderr.splitlines() if line.startswith("moet: warning: ")]
+    assert len(warned) == 1
+    assert "always acts alike: 'left' in all" in warned[0]
+    assert "--normalize vecnormalize.pkl" in warned[0]
+    assert "warning" not in result.stdout

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from moet import MoETClassifier, load, save
 from moet.distill import Teacher, distill
 from moet.distill.checkpoint import Checkpoint
-from moet.errors import CheckpointError, InputError, TeacherError
+from moet.errors import MoetWarning, CheckpointError, InputError, TeacherError
 
 from .conftest import linear_scores
 
@@ -200,14 +200,32 @@ def test_what_cannot_learn_is_refused(teacher):
         distill(teacher, "cartpole", object(), **QUICK)
 
 
-def test_a_teacher_that_knows_one_action_only(student):
+def test_a_teacher_that_knows_one_action_only_is_told_before_anything_is_trained():
+    class Student(DecisionTreeClassifier):
+        def fit(self, *arguments, **options):
+            raise AssertionError("trained already")
+
     teacher = Teacher.from_callable(lambda X: np.zeros(len(X), dtype=int))
-    run = distill(teacher, "mountaincar", student, **QUICK)
+    complaint = r"always acts alike: 'left' in all \d+ steps of .* --normalize vecnormalize\.pkl"
+    with pytest.warns(MoetWarning, match=complaint), pytest.raises(AssertionError, match="trained already"):
+        distill(teacher, "mountaincar", Student(), **QUICK)
+
+
+def test_a_teacher_that_knows_one_action_only_is_imitated_all_the_same(student):
+    teacher = Teacher.from_callable(lambda X: np.zeros(len(X), dtype=int))
+    with pytest.warns(MoetWarning, match="always acts alike"):
+        run = distill(teacher, "mountaincar", student, **QUICK)
     assert run.score.fidelity == 1.0
 
 
+def test_a_teacher_that_never_beats_chance_is_told(student):
+    teacher = Teacher.from_callable(lambda X: (X[:, 2] < 0).astype(int))  # pushes the cart away from under the pole
+    with pytest.warns(MoetWarning, match=r"plays no better than chance: mean reward \d\.\d\d against \d\d\.\d\d"):
+        distill(teacher, "cartpole", student, **QUICK)
+
+
 class Screen(gymnasium.Env):
-    """Shows a random image; bright ones call for action 1."""
+    """Shows a random image; bright ones call for action 1, which is paid for."""
 
     observation_space = gymnasium.spaces.Box(0, 255, (4, 4), np.uint8)
     action_space = gymnasium.spaces.Discrete(2)
@@ -219,10 +237,12 @@ class Screen(gymnasium.Env):
 
     def step(self, action):
         self.steps += 1
-        return self._image(), 0.0, False, self.steps == 20, {}
+        paid = float(action == (self.image.mean() > 128))
+        return self._image(), paid, False, self.steps == 20, {}
 
     def _image(self):
-        return self.np_random.integers(256, size=(4, 4)).astype(np.uint8)
+        self.image = self.np_random.integers(256, size=(4, 4)).astype(np.uint8)
+        return self.image
 
 
 def test_a_student_of_features_of_an_image():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import warnings
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -33,15 +34,18 @@ from moet.cli import (
 )
 from moet.cli.interrupts import heard
 from moet.cli.output import Exit, say
-from moet.errors import MoetError
+from moet.errors import MoetError, MoetWarning
 
 
 class _Group(TyperGroup):
-    """Turns the errors that are meant for the user into one line on stderr and an exit code."""
+    """Turns errors and warnings that are meant for the user into one line on stderr, and errors into an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", MoetWarning)
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except BrokenPipeError:  # `moet ... | head` is no error of the user's; typer ends quietly
             raise
         except (MoetError, OSError) as error:
@@ -50,6 +54,21 @@ class _Group(TyperGroup):
         except KeyboardInterrupt:
             say("interrupted")
             raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Tell the user what a warning says; where in our code it arose is for developers."""
+    if issubclass(category, MoetWarning):
+        say(f"warning: {message}")
+    else:
+        typer.echo(warnings.formatwarning(message, category, filename, lineno, line), err=True, nl=False)
 
 
 app = typer.Typer(

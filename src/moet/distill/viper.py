@@ -20,6 +20,7 @@ from moet.distill.evaluate import agreement
 from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking
 from moet.distill.student import check_student, fit_student, leaf_count, weighted_error
+from moet.distill.useless import warn_if_useless
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
@@ -214,6 +215,8 @@ class _Run:
         if self._played is None:
             player = self.teacher if number == 0 else Policy(self.model(number - 1), self.task)
             self._played = self._play(player, self._training_seeds(number))
+            if number == 0:
+                warn_if_useless(self.task, self._played, self._training_seeds(0))
         self.parts.append(self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration))
         sample = self._sample(number)
         model = self._models[number] = self._fitted(sample)

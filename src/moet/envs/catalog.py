@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from moet.envs import classic
 from moet.envs.dynamics import Dynamics, DynamicsBatch
 from moet.envs.generic import task_of, with_features
-from moet.envs.gym import GymBatch, make_env
+from moet.envs.gym import GymBatch, make_env, registered
 from moet.envs.task import FeatureFunction, Task
 from moet.errors import TaskError
 
@@ -49,7 +49,7 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
     if isinstance(env, str):
         task = known(env)
         if task is None:
-            return task_of(env, partial(make_env, env, suggest=tasks()), features)
+            return task_of(env, partial(make_env, env, suggest=tasks(), spec=registered(env)), features)
     elif isinstance(env, Task):
         task = env
     elif callable(env):

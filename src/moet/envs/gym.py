@@ -25,7 +25,16 @@ ENDLESS = 30_000
 """Steps after which an episode without a time limit counts as endless; the longest of Atari's have 27,000."""
 
 
-def make_env(env_id: str, *, render_mode: str | None = None, suggest: Sequence[str] = (), **options: Any) -> Env:
+def registered(env_id: str) -> Any:
+    """What Gymnasium knows about an id; None if it knows nothing, or will know once a module is imported."""
+    import gymnasium
+
+    return gymnasium.registry.get(env_id)
+
+
+def make_env(
+    env_id: str, *, render_mode: str | None = None, suggest: Sequence[str] = (), spec: Any = None, **options: Any
+) -> Env:
     """``gymnasium.make`` with errors that say what to install.
 
     Parameters
@@ -36,6 +45,8 @@ def make_env(env_id: str, *, render_mode: str | None = None, suggest: Sequence[s
         As for ``gymnasium.make``.
     suggest : sequence of str
         What else may have been meant if there is no such environment.
+    spec : EnvSpec or None
+        What the id stands for, where it is not registered: in another process than the script that registered it.
     **options
         For ``gymnasium.make``.
 
@@ -46,6 +57,8 @@ def make_env(env_id: str, *, render_mode: str | None = None, suggest: Sequence[s
     """
     import gymnasium
 
+    if spec is not None:
+        gymnasium.registry.setdefault(env_id, spec)
     # Gymnasium's passive checker only warns; GymBatch refuses what a student cannot be trained on
     options |= {"disable_env_checker": True}
     if render_mode is not None:  # an environment that draws nothing need not know the word

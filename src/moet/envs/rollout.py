@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.envs.task import Batch, Floats, Task
+from moet.envs.workers import number_of_workers, spread
 
 Act = Callable[[Floats], NDArray[np.int64]]
 """Chooses one action per row of observations."""
@@ -65,13 +66,11 @@ def play(act: Act, task: Task, seeds: Sequence[int], workers: int = 1) -> Episod
     seeds : sequence of int
         Episode ``i`` is the one that the environment begins on ``reset(seed=seeds[i])``.
     workers : int
-        Processes to spread the episodes over. The result does not depend on it.
+        Processes to spread the episodes over; with 1, as many as ``joblib.parallel_config`` says, on this machine or on
+        others. The result does not depend on it.
     """
-    if workers > 1 and len(seeds) > 1:
-        from joblib import Parallel, delayed
-
-        shares = [list(share) for share in np.array_split(np.asarray(seeds, dtype=object), min(workers, len(seeds)))]
-        return _joined(Parallel(n_jobs=workers)(delayed(play)(act, task, share) for share in shares))
+    if len(seeds) > 1 and (count := number_of_workers(workers)) > 1:
+        return _joined(spread(act, task, seeds, count))
     batch = task.batch()
     try:
         return _joined([_play_together(act, batch, seeds[k : k + WIDTH]) for k in range(0, len(seeds), WIDTH)])
