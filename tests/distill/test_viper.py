@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from moet import MoETClassifier, load, save
 from moet.distill import Teacher, distill
 from moet.distill.checkpoint import Checkpoint
-from moet.errors import MoetWarning, CheckpointError, InputError, TeacherError
+from moet.errors import CheckpointError, InputError, MoetWarning, TeacherError
 
 from .conftest import linear_scores
 
@@ -202,7 +202,7 @@ def test_what_cannot_learn_is_refused(teacher):
 
 def test_a_teacher_that_knows_one_action_only_is_told_before_anything_is_trained():
     class Student(DecisionTreeClassifier):
-        def fit(self, *arguments, **options):
+        def fit(self, X, y, sample_weight=None):
             raise AssertionError("trained already")
 
     teacher = Teacher.from_callable(lambda X: np.zeros(len(X), dtype=int))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,6 +71,81 @@ class Teacher(ABC):
         from moet.teachers.sb3 import read_sb3
 
         return read_sb3(model, normalize=normalize, trust=trust)
+
+    @classmethod
+    def from_folder(cls, path: str | Path) -> Teacher:
+        """Take an agent from a folder of the Hugging Face hub: the zip of Stable-Baselines3 in it, with its statistics.
+
+        Parameters
+        ----------
+        path : path
+            As ``huggingface_sb3`` and RL Zoo lay it out; nothing in it is executed.
+        """
+        from moet.teachers.folder import read_folder
+
+        return read_folder(path)
+
+    @classmethod
+    def from_onnx(
+        cls,
+        path: str | Path,
+        *,
+        continuous: bool = False,
+        meaning: Literal["logits", "q_values"] = "logits",
+        normalize: Any = None,
+    ) -> Teacher:
+        """Read a network from an ONNX file, which holds nothing that could be executed.
+
+        A multi-layer perceptron is computed here, needs no onnxruntime and has a digest; anything else is asked through
+        onnxruntime. The first output counts.
+
+        Parameters
+        ----------
+        path : path
+        continuous : bool
+            Whether the outputs are the action, as they are; otherwise the action is that of the largest output.
+        meaning : {"logits", "q_values"}
+            What the outputs are worth, where actions are chosen by them.
+        normalize : path or None
+            Statistics that observations were normalised with, as for :meth:`from_sb3`.
+        """
+        from moet.teachers.onnx_file import read_onnx
+
+        return read_onnx(path, continuous=continuous, meaning=meaning, normalize=normalize)
+
+    @classmethod
+    def from_torch(
+        cls,
+        source: Any,
+        *,
+        activation: Literal["tanh", "relu", "elu"] | None = None,
+        part: str | None = None,
+        continuous: bool | None = None,
+        meaning: Literal["logits", "q_values"] = "logits",
+        normalize: Any = None,
+    ) -> Teacher:
+        """Take a network of PyTorch; of a file, only numbers are read.
+
+        Parameters
+        ----------
+        source : torch.nn.Module, mapping or path
+            A live module; its ``state_dict()``; or a file of either, such as CleanRL and TorchScript write.
+        activation : {"tanh", "relu", "elu"}, optional
+            What stands between the layers, where names of parameters are all that is known.
+        part : str, optional
+            How the names of the parameters begin that act, or the entry of a checkpoint they are in.
+        continuous : bool, optional
+            Whether the outputs are the action; by default if the parameters say so.
+        meaning : {"logits", "q_values"}
+            What the outputs are worth, where actions are chosen by them.
+        normalize : path or None
+            Statistics that observations were normalised with, as for :meth:`from_sb3`.
+        """
+        from moet.teachers.torch_file import read_torch
+
+        return read_torch(
+            source, activation=activation, part=part, continuous=continuous, meaning=meaning, normalize=normalize
+        )
 
     @classmethod
     def from_callable(

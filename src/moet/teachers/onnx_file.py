@@ -1,0 +1,256 @@
+"""Networks in ONNX files. A file holds a graph of operations and numbers, and nothing that could be executed.
+
+A plain multi-layer perceptron is taken out of the graph and computed as every other network here. Anything else is
+asked through onnxruntime.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import TeacherError
+from moet.teachers.arrays import MAX_BYTES
+from moet.teachers.chain import Clip, Dense, Nonlinear, NotChainError, Scale, Step, as_row, teacher_of_chain
+from moet.teachers.checks import as_actions, as_continuous, as_observations, as_scores
+from moet.teachers.network import Meaning, log_probabilities, scaled
+from moet.teachers.sb3_normalize import Normalization, read_normalization
+from moet.teachers.teacher import Floats, Teacher
+
+_ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Elu": "elu"}
+_ENDINGS = {"Softmax": "softmax", "LogSoftmax": "softmax", "ArgMax": "argmax"}
+_NUMBERS = ("tensor(float)", "tensor(double)")
+_NOTHING = ("Identity", "Flatten", "Cast", "Dropout")
+"""Operations that do not change a row of numbers."""
+
+
+def read_onnx(
+    path: str | os.PathLike[str], *, continuous: bool = False, meaning: Meaning = "logits", normalize: Any = None
+) -> Teacher:
+    """Read a network from an ONNX file; see :meth:`Teacher.from_onnx`."""
+    try:
+        model = _load(path)
+        try:
+            steps = chain_of(model.graph)
+            normalization = read_normalization(normalize, _input_length(steps))
+            return teacher_of_chain(steps, meaning=meaning, continuous=continuous, normalization=normalization)
+        except NotChainError:
+            digest = hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+            return _with_runtime(path, digest, continuous, meaning, normalize)
+    except TeacherError as error:
+        raise TeacherError(f"cannot read {os.fspath(path)}: {error}") from error.__cause__
+
+
+def chain_of(graph: Any) -> list[Step]:
+    """The operations of a graph, if they are a chain from its one input to its first output."""
+    from onnx import numpy_helper
+
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    inputs = [value.name for value in graph.input if value.name not in constants]
+    if len(inputs) != 1:
+        raise NotChainError(f"it has {len(inputs)} inputs")
+    here, steps = inputs[0], []
+    for node in graph.node:
+        if node.op_type == "Constant" or all(name in constants for name in node.input):
+            constants[node.output[0]] = _constant(node, constants)
+            continue
+        if [name for name in node.input if name and name not in constants] != [here]:
+            raise NotChainError("its operations are no chain")
+        steps += _steps(node, here, constants)
+        here = node.output[0]
+    if here != graph.output[0].name:
+        raise NotChainError("its operations are no chain")
+    return steps
+
+
+class RuntimeTeacher(Teacher):
+    """A network that is asked through onnxruntime."""
+
+    def __init__(
+        self, session: Any, digest: str, continuous: bool, meaning: Meaning, normalization: Normalization
+    ) -> None:
+        self._session = session
+        self._meaning = meaning
+        self._normalization = normalization
+        self._input = session.get_inputs()[0]
+        self.digest = digest
+        self.n_features = int(self._input.shape[1])
+        self.continuous = continuous
+        answer = self._ask(np.zeros((1, self.n_features)))
+        self._chooses = answer.dtype.kind in "iub"
+        self.has_scores = not continuous and not self._chooses
+        if self.has_scores:
+            self.n_actions = answer.shape[-1]
+        if continuous:
+            self.low, self.high = np.full(answer.shape[-1], -np.inf), np.full(answer.shape[-1], np.inf)
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TeacherError("a network that onnxruntime computes cannot travel to other processes; use workers=1")
+
+    def scores(self, observations: Floats) -> Floats:
+        """What the network gives: Q values, or logits as clipped log-probabilities."""
+        if not self.has_scores:
+            raise TeacherError("this network gives actions, not scores")
+        rows = as_observations(observations, self.n_features)
+        values = as_scores(self._ask(rows), len(rows), self.n_actions)
+        return log_probabilities(values) if self._meaning == "logits" else values
+
+    def act(self, observations: Floats) -> NDArray[Any]:
+        """The action that the network gives, or the one of its largest output."""
+        rows = as_observations(observations, self.n_features)
+        answer = self._ask(rows)
+        if self.low is not None:
+            return as_continuous(answer, len(rows), len(self.low))
+        if self._chooses:
+            return as_actions(answer.reshape(len(rows), -1)[:, 0] if answer.size == len(rows) else answer, len(rows))
+        return np.argmax(as_scores(answer, len(rows), self.n_actions), axis=1).astype(np.int64)
+
+    def _ask(self, rows: Floats) -> NDArray[Any]:
+        kind = np.float64 if self._input.type == "tensor(double)" else np.float32
+        inputs = scaled(rows, *self._normalization).astype(kind)
+        output = self._session.get_outputs()[0].name
+        alone = self._input.shape[0] == 1  # a network that was exported for one row at a time
+        try:
+            parts = [
+                np.asarray(self._session.run([output], {self._input.name: part})[0])
+                for part in (np.split(inputs, len(inputs)) if alone else [inputs])
+            ]
+        except Exception as error:  # of onnxruntime's own kinds
+            raise TeacherError(f"onnxruntime cannot compute it: {error}") from None
+        return np.concatenate([np.atleast_1d(part) for part in parts])
+
+
+def _load(path: str | os.PathLike[str]) -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise TeacherError("reading it needs the package onnx: pip install 'moet[onnx]'") from None
+    try:
+        if (size := os.path.getsize(path)) > MAX_BYTES:
+            raise TeacherError(f"it has {size} bytes, more than {MAX_BYTES}")
+        model = onnx.load(path, load_external_data=False)
+        _check_external(model, Path(path).parent)
+        onnx.load_external_data_for_model(model, str(Path(path).parent))
+    except TeacherError:
+        raise
+    except OSError as error:
+        raise TeacherError(error.strerror or str(error)) from None
+    except Exception as error:  # whatever a damaged file makes its reader raise
+        raise TeacherError(f"it is no ONNX file, or damaged: {error}") from None
+    if not model.graph.output or not model.graph.input:
+        raise TeacherError("it is no ONNX file, or damaged: its graph has no input or no output")
+    return model
+
+
+def _check_external(model: Any, folder: Path) -> None:
+    """Refuse weights in other files than those beside the model."""
+    for tensor in model.graph.initializer:
+        location = next((entry.value for entry in tensor.external_data if entry.key == "location"), None)
+        if location is None:
+            continue
+        if PurePath(location).is_absolute() or len(PurePath(location).parts) != 1:
+            raise TeacherError(f"it wants to read {location!r}, which is not beside it")
+        if (folder / location).is_file() and (folder / location).stat().st_size > MAX_BYTES:
+            raise TeacherError(f"its weights in {location} have more than {MAX_BYTES} bytes")
+
+
+def _constant(node: Any, constants: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """Value of an operation on numbers of the file alone."""
+    from onnx import numpy_helper
+
+    attributes = _attributes(node)
+    match node.op_type, attributes:
+        case "Constant", {"value": tensor}:
+            return numpy_helper.to_array(tensor)
+        case "Constant", {"value_float": number} | {"value_floats": number}:
+            return np.asarray(number)
+        case "Identity" | "Cast", _:
+            return constants[node.input[0]]
+        case "Transpose", _:
+            return np.transpose(constants[node.input[0]], attributes.get("perm"))
+    raise NotChainError(f"it computes {node.op_type} of its own numbers")
+
+
+def _steps(node: Any, here: str, constants: dict[str, NDArray[Any]]) -> list[Step]:
+    """What a node does to the row that comes from ``here``."""
+    attributes = _attributes(node)
+    others = [constants[name] for name in node.input if name and name != here]
+    first = node.input[0] == here
+    match node.op_type:
+        case "Gemm" if first and not attributes.get("transA", 0):
+            kernel = np.asarray(others[0], np.float64) * attributes.get("alpha", 1.0)
+            kernel = kernel.T if attributes.get("transB", 0) else kernel
+            bias = as_row(others[1]) * attributes.get("beta", 1.0) if len(others) > 1 else np.zeros(1)
+            return [_dense(kernel, bias)]
+        case "MatMul" if first:
+            return [_dense(np.asarray(others[0], np.float64), np.zeros(1))]
+        case "Add":
+            return [Scale(np.ones(1), as_row(others[0]))]
+        case "Sub":
+            return [Scale(np.array([1.0 if first else -1.0]), as_row(others[0]) * (-1.0 if first else 1.0))]
+        case "Mul":
+            return [Scale(as_row(others[0]), np.zeros(1))]
+        case "Div" if first and np.all(others[0]):
+            return [Scale(1.0 / as_row(others[0]), np.zeros(1))]
+        case "Clip" if len(others) == 2 and float(others[0].item()) == -float(others[1].item()) < 0:
+            return [Clip(float(others[1].item()))]
+        case "Elu" if attributes.get("alpha", 1.0) != 1.0:
+            raise NotChainError("its ELU has another alpha than 1")
+        case "Flatten" if attributes.get("axis", 1) != 1:
+            raise NotChainError("it flattens its batch")
+        case "Cast" if attributes.get("to") not in (1, 7, 11):  # float, int64 after the end, double
+            raise NotChainError("it rounds its numbers")
+        case operation if operation in _NOTHING:
+            return []
+        case operation if operation in _ACTIVATIONS:
+            return [Nonlinear(_ACTIVATIONS[operation])]  # type: ignore[arg-type]
+        case operation if operation in _ENDINGS and attributes.get("axis", -1) in (-1, 1):
+            if attributes.get("select_last_index", 0):
+                raise NotChainError("it prefers the last among equals")
+            return [Nonlinear(_ENDINGS[operation])]  # type: ignore[arg-type]
+    raise NotChainError(f"it computes {node.op_type}")
+
+
+def _dense(kernel: Floats, bias: Floats) -> Dense:
+    if kernel.ndim != 2 or kernel.size == 0 or len(bias) not in (1, kernel.shape[1]):
+        raise NotChainError(f"it multiplies by an array of shape {kernel.shape}")
+    return Dense(kernel, np.broadcast_to(bias, kernel.shape[1]).astype(np.float64))
+
+
+def _attributes(node: Any) -> dict[str, Any]:
+    from onnx import helper
+
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def _input_length(steps: list[Step]) -> int:
+    return next((len(step.kernel) for step in steps if isinstance(step, Dense)), 0)
+
+
+def _with_runtime(
+    path: str | os.PathLike[str], digest: str, continuous: bool, meaning: Meaning, normalize: Any
+) -> Teacher:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise TeacherError("it is no plain network; others need onnxruntime: pip install 'moet[onnx]'") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # for the same answer on every machine, and batches are small
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # of onnxruntime's own kinds
+        raise TeacherError(f"onnxruntime cannot load it: {error}") from None
+    inputs = session.get_inputs()
+    shape = inputs[0].shape
+    if len(inputs) != 1 or inputs[0].type not in _NUMBERS or len(shape) != 2 or not isinstance(shape[1], int):
+        shown = ", ".join(f"{one.name}: {one.type} {one.shape}" for one in inputs)
+        raise TeacherError(
+            f"it takes {shown}; a teacher takes one array of numbers, one row of known length per observation"
+        )
+    return RuntimeTeacher(session, digest, continuous, meaning, read_normalization(normalize, shape[1]))
