@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,17 +16,48 @@ if TYPE_CHECKING:
     from moet.teachers.teacher import Teacher
 
 Sb3 = Annotated[
-    Path | None, typer.Option("--sb3", help="Teacher: a .zip saved by Stable-Baselines3 (DQN, QR-DQN, PPO or A2C).")
+    Path | None,
+    typer.Option("--sb3", help="Teacher: a .zip saved by Stable-Baselines3, of any algorithm with discrete actions."),
 ]
 Arrays = Annotated[Path | None, typer.Option("--arrays", help="Teacher: a .npz with the layers of a network.")]
+Onnx = Annotated[Path | None, typer.Option("--onnx", help="Teacher: a network in an .onnx file.")]
+Torch = Annotated[
+    Path | None, typer.Option("--torch", help="Teacher: a file of PyTorch, such as CleanRL's; only numbers are read.")
+]
+Folder = Annotated[
+    Path | None, typer.Option("--folder", help="Teacher: a folder of the Hugging Face hub with a zip and statistics.")
+]
+Agent = Annotated[
+    str | None,
+    typer.Option("--agent", help="Teacher: MODULE:NAME, a function from observations (rows) to actions, or a Teacher."),
+]
+Activation = Annotated[
+    str | None,
+    typer.Option("--activation", help="What stands between layers of the --torch file: tanh, relu or elu."),
+]
 Normalize = Annotated[
-    Path | None, typer.Option("--normalize", help="Statistics that the --sb3 agent's observations are normalised with.")
+    Path | None,
+    typer.Option("--normalize", help="Statistics of the agent's observations: vecnormalize.pkl, or a .npz of them."),
 ]
 Trust = Annotated[
     bool, typer.Option("--trust", help="Load the --sb3 file with Stable-Baselines3 itself: this executes code in it.")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes to play episodes in.")]
+
+
+class Named(NamedTuple):
+    """A teacher as it was named on the command line; all None if none was."""
+
+    sb3: Path | None = None
+    arrays: Path | None = None
+    onnx: Path | None = None
+    torch: Path | None = None
+    folder: Path | None = None
+    agent: str | None = None
+
+    def __bool__(self) -> bool:
+        return any(source is not None for source in self)
 
 
 def chosen_task(task: str | None, env: str | None) -> Task:
@@ -37,14 +70,55 @@ def chosen_task(task: str | None, env: str | None) -> Task:
     raise InputError("name either a task (see `moet tasks`) or, with --env, a Gymnasium id")
 
 
-def chosen_teacher(task: Task, sb3: Path | None, arrays: Path | None, normalize: Path | None, trust: bool) -> Teacher:
+def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation: str | None, trust: bool) -> Teacher:
     """The agent named on the command line, or the one that comes with the task."""
+    _check_options(named, normalize, activation, trust)
     from moet.teachers import Teacher, load
 
-    if sb3 is not None and arrays is not None:
-        raise InputError("--sb3 and --arrays name two teachers; give one")
-    if sb3 is None and (normalize is not None or trust):
-        raise InputError("--normalize and --trust say how to read an agent of Stable-Baselines3; name it with --sb3")
-    if sb3 is not None:
-        return Teacher.from_sb3(sb3, normalize=normalize, trust=trust)
-    return Teacher.from_arrays(arrays) if arrays is not None else load(task.name)
+    if named.sb3 is not None:
+        return Teacher.from_sb3(named.sb3, normalize=normalize, trust=trust)
+    if named.arrays is not None:
+        return Teacher.from_arrays(named.arrays)
+    if named.onnx is not None:
+        return Teacher.from_onnx(named.onnx, normalize=normalize)
+    if named.torch is not None:
+        return Teacher.from_torch(named.torch, activation=activation, normalize=normalize)  # type: ignore[arg-type]
+    if named.folder is not None:
+        return Teacher.from_folder(named.folder)
+    return load(task.name) if named.agent is None else _imported(named.agent)
+
+
+def _check_options(named: Named, normalize: Path | None, activation: str | None, trust: bool) -> None:
+    given = [f"--{name}" for name, source in named._asdict().items() if source is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} name {len(given)} teachers; give one")
+    if normalize is not None and named.sb3 is None and named.onnx is None and named.torch is None:
+        raise InputError("--normalize says how an agent sees observations; name it with --sb3, --onnx or --torch")
+    if trust and named.sb3 is None:
+        raise InputError("--trust says how to read an agent of Stable-Baselines3; name it with --sb3")
+    if activation is not None and named.torch is None:
+        raise InputError("--activation says what stands between the layers of a file of PyTorch; name it with --torch")
+
+
+def _imported(name: str) -> Teacher:
+    """What ``MODULE:NAME`` stands for; modules are looked for in the current folder too."""
+    from moet.teachers import Teacher
+
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise InputError(f"--agent takes MODULE:NAME, such as my_agent:act, got {name!r}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found: Any = import_module(module)
+    except ImportError as error:
+        raise InputError(f"--agent {name}: cannot import {module}: {error}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"--agent {name}: {module} has no {attribute}")
+        found = getattr(found, part)
+    if isinstance(found, Teacher):
+        return found
+    if not callable(found):
+        raise InputError(f"--agent {name} is a {type(found).__name__}, neither a function nor a Teacher")
+    return Teacher.from_callable(found)

@@ -7,7 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
-from moet.cli.agents import Arrays, Normalize, Sb3, Seed, Trust, Workers, chosen_task, chosen_teacher
+from moet.cli.agents import (
+    Activation,
+    Agent,
+    Arrays,
+    Folder,
+    Named,
+    Normalize,
+    Onnx,
+    Sb3,
+    Seed,
+    Torch,
+    Trust,
+    Workers,
+    chosen_task,
+    chosen_teacher,
+)
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
 from moet.errors import InputError
@@ -19,7 +34,16 @@ def distill(
     env: Annotated[str | None, typer.Option(help="Any other Gymnasium environment, by its id.")] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
+    onnx: Onnx = None,
+    torch: Torch = None,
+    folder: Folder = None,
+    agent: Agent = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Learn from recorded episodes instead: a folder of Minari, or .npz files; no environment."),
+    ] = None,
     normalize: Normalize = None,
+    activation: Activation = None,
     trust: Trust = False,
     experts: Annotated[int, typer.Option(min=1, help="Number of experts.")] = 4,
     depth: Annotated[int, typer.Option(min=0, help="Largest depth of their trees; 0 is a single leaf.")] = 3,
@@ -60,14 +84,22 @@ def distill(
     A run that was interrupted goes on where it stopped when the same command is given again.
     """
     check_writable(output)
+    named = Named(sb3, arrays, onnx, torch, folder, agent)
+    if data is not None:
+        if named:
+            raise InputError("--data is learned from without a teacher; name either of them")
+        from moet.cli.recorded import distill_recorded
+
+        distill_recorded(data, output, task or env, _student(experts, depth, hard, boosted, tree), seed, as_json)
+        return
     chosen = chosen_task(task, env)
-    teacher = chosen_teacher(chosen, sb3, arrays, normalize, trust)
+    teacher = chosen_teacher(chosen, named, normalize, activation, trust)
     from moet import save
     from moet.distill import distill as run_distillation
     from moet.distill import evaluate
     from moet.distill.checkpoint import remove_checkpoint
 
-    folder = checkpoint or output.with_name(output.name + ".run")
+    saved = checkpoint or output.with_name(output.name + ".run")
     try:
         result = run_distillation(
             teacher,
@@ -82,7 +114,7 @@ def distill(
             selection_episodes=selection_episodes,
             seed=seed,
             workers=workers,
-            checkpoint=folder,
+            checkpoint=saved,
             verbose=1,
         )
     except KeyboardInterrupt:
@@ -90,7 +122,7 @@ def distill(
         raise
     save(result.policy, output)
     if checkpoint is None:
-        remove_checkpoint(folder)
+        remove_checkpoint(saved)
     say("evaluating on fresh episodes")
     found = evaluate(result.policy, episodes=episodes, seed=seed, teacher=teacher, workers=workers)
     if as_json:

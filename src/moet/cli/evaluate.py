@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.agents import Arrays, Normalize, Sb3, Seed, Trust, Workers, chosen_teacher
+from moet.cli.agents import (
+    Activation,
+    Agent,
+    Arrays,
+    Folder,
+    Named,
+    Normalize,
+    Onnx,
+    Sb3,
+    Seed,
+    Torch,
+    Trust,
+    Workers,
+    chosen_teacher,
+)
 from moet.cli.output import AsJson, print_json, print_report, say, size_in_words
 from moet.errors import InputError, TeacherError
 
@@ -25,7 +39,12 @@ def evaluate(
     ] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
+    onnx: Onnx = None,
+    torch: Torch = None,
+    folder: Folder = None,
+    agent: Agent = None,
     normalize: Normalize = None,
+    activation: Activation = None,
     trust: Trust = False,
     episodes: Annotated[int | None, typer.Option(min=1, help="Episodes to play; by default the task's.")] = None,
     seed: Seed = 0,
@@ -45,8 +64,9 @@ def evaluate(
     if name is None:
         raise InputError(f"{policy} does not say which task it was made for; name one with --env")
     task = resolve(name)
-    named = sb3 is not None or arrays is not None
-    teacher = chosen_teacher(task, sb3, arrays, normalize, trust) if named else _own_teacher(mixture, task)
+    named = Named(sb3, arrays, onnx, torch, folder, agent)
+    own = not named and normalize is None and activation is None and not trust
+    teacher = _own_teacher(mixture, task) if own else chosen_teacher(task, named, normalize, activation, trust)
     found = run_evaluation(mixture, task, episodes=episodes, seed=seed, teacher=teacher, workers=workers)
     if as_json:
         print_json({"model": str(policy), "task": task.name, "evaluation": evaluation_document(found)})

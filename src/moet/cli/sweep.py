@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.agents import Arrays, Normalize, Sb3, Trust, chosen_teacher
+from moet.cli.agents import (
+    Activation,
+    Agent,
+    Arrays,
+    Folder,
+    Named,
+    Normalize,
+    Onnx,
+    Sb3,
+    Torch,
+    Trust,
+    chosen_teacher,
+)
 from moet.cli.output import AsJson, print_json, say
 from moet.errors import InputError
 
@@ -34,7 +46,12 @@ def sweep(
     trials: Annotated[int | None, typer.Option(min=1, help="Configurations that a search tries.")] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
+    onnx: Onnx = None,
+    torch: Torch = None,
+    folder: Folder = None,
+    agent: Agent = None,
     normalize: Normalize = None,
+    activation: Activation = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
@@ -50,17 +67,18 @@ def sweep(
     from moet.study.storage import display
     from moet.study.sweep import Sweep, run
 
+    named = Named(sb3, arrays, onnx, torch, folder, agent)
     tasks = list(EVALUATED_TASKS) if task == "all" else [task]
-    if task == "all" and (study is not None or sb3 is not None or arrays is not None):
+    if task == "all" and (study is not None or named):
         raise InputError("a study's name and a teacher belong to one task; `all` takes neither")
-    own_teacher = sb3 is not None or arrays is not None or normalize is not None or trust
+    own_teacher = bool(named) or normalize is not None or activation is not None or trust
     sweeps = [
         Sweep(
             name,
             preset,  # type: ignore[arg-type]  # checked there
             storage=storage or output or Path("runs") / (study or f"{task}-{preset}"),
             name=study,
-            teacher=chosen_teacher(resolve(name), sb3, arrays, normalize, trust) if own_teacher else None,
+            teacher=chosen_teacher(resolve(name), named, normalize, activation, trust) if own_teacher else None,
             sampler=sampler,  # type: ignore[arg-type]
             trials=trials,
         )

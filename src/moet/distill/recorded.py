@@ -1,0 +1,98 @@
+"""A student of recorded episodes, with no teacher to ask and no environment to play."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from moet.distill.dataset import Sample
+from moet.distill.evaluate import agreement
+from moet.distill.policy import Policy
+from moet.distill.student import check_student, fit_student
+from moet.envs.rollout import bootstrap_interval
+from moet.envs.task import Task
+from moet.errors import InputError
+from moet.teachers.recorded import Recording
+
+HELD_OUT = 0.2
+"""Share of the episodes that a student is judged on."""
+
+
+@dataclass(frozen=True)
+class Imitation:
+    """The outcome of :func:`imitate`.
+
+    Attributes
+    ----------
+    policy : Policy
+        The student.
+    fidelity : float
+        Share of the steps of held-out episodes in which it does what was done.
+    fidelity_interval : pair of float
+        95 % interval of the mean over the held-out episodes, by bootstrap.
+    fidelity_training : float
+        The same share on the episodes that it learned from.
+    episodes, held_out, rows : int
+        Episodes that it learned from, episodes that it was judged on, and steps in both.
+    """
+
+    policy: Policy
+    fidelity: float
+    fidelity_interval: tuple[float, float]
+    fidelity_training: float
+    episodes: int
+    held_out: int
+    rows: int
+
+
+def imitate(recording: Recording, student: Any, *, task: Task | None = None, seed: int = 0) -> Imitation:
+    """Train a student to do what was done in recorded episodes, and judge it on others of them.
+
+    A student of recordings sees only states that their player got into. Where the agent and its environment are at
+    hand, :func:`moet.distill.distill` makes a better one.
+
+    Parameters
+    ----------
+    recording : Recording
+        See :func:`moet.teachers.recorded.read_recording`.
+    student : classifier
+        As for :func:`moet.distill.distill`.
+    task : Task, optional
+        Whose names for observations and actions are used; by default they are numbered.
+    seed : int
+        Chooses the episodes that are held out, and is the student's seed if it has none of its own.
+    """
+    named = {} if task is None else {"task": task.name}
+    task = recording.task() if task is None else task
+    _check_fits(recording, task)
+    check_student(student, weighted=False)
+    count = int(recording.episode.max()) + 1
+    if count < 2:
+        raise InputError("one recorded episode cannot be learned from and judged on; record at least two")
+    chosen = np.random.default_rng(seed).permutation(count)[: max(1, round(HELD_OUT * count))]
+    held_out = np.isin(recording.episode, chosen)
+    features = task.view(recording.observations)
+    sample = Sample(features[~held_out], recording.actions[~held_out], None, recording.episode[~held_out])
+    policy = Policy(fit_student(student, sample, seed), task, named | {"recorded_episodes": count, "seed": seed})
+    right = agreement(task, policy.predict(features), recording.actions)
+    per_episode = np.array([right[recording.episode == number].mean() for number in sorted(chosen)])
+    return Imitation(
+        policy=policy,
+        fidelity=float(right[held_out].mean()),
+        fidelity_interval=bootstrap_interval(per_episode, seed),
+        fidelity_training=float(right[~held_out].mean()),
+        episodes=count - len(chosen),
+        held_out=len(chosen),
+        rows=len(right),
+    )
+
+
+def _check_fits(recording: Recording, task: Task) -> None:
+    for what, has, needs in (
+        ("observations of {} numbers", recording.observations.shape[1], len(task.observation_names)),
+        ("action number {}", int(recording.actions.max()), len(task.action_names) - 1),
+    ):
+        if has > needs or (has != needs and "observations" in what):
+            raise InputError(f"the recording has {what.format(has)}, {task.name} has {what.format(needs)}")

@@ -1,0 +1,205 @@
+"""Recorded episodes: what was seen and what was done, without the environment.
+
+Two layouts are read. A folder of Minari has ``main_data.hdf5``, with a group per episode. Anything else is ``.npz``
+files, one per episode or with several each. Nothing in either is executed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.envs.task import Floats, Task
+from moet.errors import InputError, TaskError, TeacherError
+from moet.teachers.arrays import load_arrays
+
+_OBSERVATIONS, _ACTIONS = ("observations", "obs"), ("actions", "acts")
+_ENDS = ("terminations", "truncations", "terminals", "timeouts", "dones")
+_LIMIT = 10_000
+"""Largest action number; recordings with larger ones hold something else."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Steps of recorded episodes.
+
+    Attributes
+    ----------
+    observations : array, shape (n_steps, n_observed)
+    actions, episode : arrays of int, shape (n_steps,)
+        What was done, and in which episode, numbered from 0.
+    names : tuple of str
+        What each number of an observation is called.
+    """
+
+    observations: Floats
+    actions: NDArray[np.int64]
+    episode: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def task(self) -> Task:
+        """A task that has names for what was seen and done, and cannot be played."""
+        return Task(
+            name="recorded episodes",
+            make=_cannot_be_played,
+            batch=_cannot_be_played,
+            observation_names=self.names,
+            feature_names=self.names,
+            feature_units=("",) * len(self.names),
+            action_names=tuple(map(str, range(int(self.actions.max()) + 1))),
+            max_steps=None,
+        )
+
+
+def read_recording(path: str | os.PathLike[str]) -> Recording:
+    """Read recorded episodes from a folder or a file.
+
+    Raises
+    ------
+    InputError
+        If there are none, or they contradict themselves.
+    """
+    try:
+        parts = [part for file in _files(Path(path)) for part in _episodes(file)]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if not parts:
+        raise InputError(f"cannot read {path}: no episodes are in it")
+    widths = {seen.shape[1] for seen, _, _ in parts}
+    if len(widths) > 1:
+        raise InputError(f"cannot read {path}: its observations are of different lengths: {sorted(widths)}")
+    return Recording(
+        observations=np.concatenate([seen for seen, _, _ in parts]),
+        actions=np.concatenate([done for _, done, _ in parts]),
+        episode=np.repeat(np.arange(len(parts)), [len(done) for _, done, _ in parts]),
+        names=parts[0][2],
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    minari = [file for file in (path / "data" / "main_data.hdf5", path / "main_data.hdf5") if file.is_file()]
+    files = minari[:1] or sorted(path.glob("*.npz")) or sorted(path.glob("*.hdf5"))
+    if not files:
+        raise InputError(f"cannot read {path}: it has neither main_data.hdf5, as Minari writes it, nor .npz files")
+    return files
+
+
+Episode = tuple[Floats, NDArray[np.int64], tuple[str, ...]]
+
+
+def _episodes(file: Path) -> Iterator[Episode]:
+    try:
+        contents = [load_arrays(file)] if file.suffix == ".npz" else _groups_of_hdf5(file)
+        for arrays in contents:
+            yield from _split(arrays)
+    except (InputError, TeacherError) as error:
+        raise InputError(f"cannot read {file}: {error}") from None
+
+
+def _groups_of_hdf5(file: Path) -> list[dict[str, Any]]:
+    try:
+        import h5py
+    except ImportError:
+        raise InputError("reading it needs the package h5py: pip install h5py") from None
+    try:
+        with h5py.File(file, "r") as opened:
+            names = sorted((name for name in opened if name.startswith("episode_")), key=_number)
+            return [{key: _inside(opened[name], key, h5py) for key in opened[name]} for name in names]
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise InputError(f"it is no file of Minari, or damaged: {error}") from None
+
+
+def _number(name: str) -> int:
+    digits = name.rpartition("_")[2]
+    return int(digits) if digits.isdecimal() else -1
+
+
+def _inside(group: Any, key: str, h5py: Any, depth: int = 0) -> Any:
+    """An array, or a dictionary of them; a link to elsewhere is not followed."""
+    if not isinstance(group.get(key, getlink=True), h5py.HardLink) or depth > 8:
+        raise InputError(f"{key} is a link to elsewhere")
+    value = group[key]
+    if isinstance(value, h5py.Group):
+        return {name: _inside(value, name, h5py, depth + 1) for name in sorted(value)}
+    return np.asarray(value)
+
+
+def _split(arrays: Mapping[str, Any]) -> Iterator[Episode]:
+    """The episodes in a set of arrays: cut where it says so, or one."""
+    seen = next((arrays[name] for name in _OBSERVATIONS if name in arrays), None)
+    done = next((arrays[name] for name in _ACTIONS if name in arrays), None)
+    if seen is None or done is None:
+        raise InputError(f"it needs the arrays observations and actions, it has {', '.join(arrays) or 'none'}")
+    actions = _actions(done)
+    rows, names = _rows(seen)
+    several = _starts(arrays, actions)
+    if several is not None and len(rows) != len(actions):
+        raise InputError(f"it has {len(rows)} observations and {len(actions)} actions")
+    if len(rows) not in (len(actions), len(actions) + 1):  # the last observation calls for no action
+        raise InputError(f"it has {len(rows)} observations and {len(actions)} actions")
+    starts = several if several is not None else np.zeros(1, np.int64)
+    for begin, end in zip(starts, [*starts[1:], len(actions)], strict=True):
+        if end > begin:
+            yield rows[begin:end], actions[begin:end], names
+
+
+def _starts(arrays: Mapping[str, Any], actions: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Where episodes begin; None if nothing is said about it."""
+    count = len(actions)
+    if "episode" in arrays:
+        number = np.asarray(arrays["episode"])
+        if number.shape != (count,):
+            raise InputError(f"episode has shape {number.shape} for {count} actions")
+        return np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
+    if "lengths" in arrays:
+        lengths = np.asarray(arrays["lengths"])
+        if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or lengths.sum() != count or (lengths < 0).any():
+            raise InputError(f"lengths must be whole numbers that add up to the {count} actions")
+        return np.cumsum(np.r_[0, lengths[:-1]]).astype(np.int64)
+    flags = [np.asarray(arrays[name]) for name in _ENDS if name in arrays and np.size(arrays[name]) == count]
+    inner = sum((flag.reshape(-1)[:-1].astype(np.int64) for flag in flags), np.zeros(max(count - 1, 0), np.int64))
+    return np.flatnonzero(np.r_[True, inner > 0]) if inner.any() else None
+
+
+def _actions(values: Any) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise InputError(
+            f"its actions are {array.dtype} of shape {array.shape}; a tree answers with one of a few, whose number "
+            "must have been recorded"
+        )
+    if array.size and not 0 <= array.min() <= array.max() <= _LIMIT:
+        raise InputError(f"its actions lie between {array.min()} and {array.max()}; they are counted from 0")
+    return array.astype(np.int64)
+
+
+def _rows(values: Any, prefix: str = "") -> tuple[Floats, tuple[str, ...]]:
+    """Observations as rows with names; parts of a dictionary stand side by side in the order of their keys."""
+    if isinstance(values, Mapping):
+        parts = [_rows(part, f"{prefix}_{key}" if prefix else str(key)) for key, part in sorted(values.items())]
+        if not parts or len({len(rows) for rows, _ in parts}) > 1:
+            raise InputError("the parts of its observations are of different lengths")
+        return np.concatenate([rows for rows, _ in parts], axis=1), tuple(n for _, names in parts for n in names)
+    array = np.asarray(values)
+    is_row = (array.ndim == 2 and array.shape[1] > 0) or (array.ndim == 1 and prefix)
+    if array.dtype.kind not in "iubf" or not is_row:
+        raise InputError(f"its observations are {array.dtype} of shape {array.shape}, not a row of numbers per step")
+    rows = (array[:, None] if array.ndim == 1 else array).astype(np.float64)
+    if not np.isfinite(rows).all():
+        raise InputError("its observations hold NaN or infinity")
+    single = prefix and rows.shape[1] == 1
+    return rows, (prefix,) if single else tuple(f"{prefix}_{k}" if prefix else f"x{k}" for k in range(rows.shape[1]))
+
+
+def _cannot_be_played(*arguments: Any, **options: Any) -> Any:
+    raise TaskError("recorded episodes cannot be played; name the environment with --env")

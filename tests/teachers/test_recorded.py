@@ -1,0 +1,184 @@
+"""Recorded episodes, and students of them."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from moet import MoETClassifier, load, save
+from moet.distill.recorded import imitate
+from moet.envs import resolve
+from moet.envs.rollout import play
+from moet.errors import InputError, TaskError
+from moet.teachers.recorded import read_recording
+
+TASK = resolve("cartpole")
+
+
+def lean(rows):
+    return (rows[:, 2] + 0.3 * rows[:, 3] > 0).astype(np.int64)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    return play(lean, TASK, range(12))
+
+
+@pytest.fixture
+def several(episodes, tmp_path):
+    """One file of all episodes, which says how long they are."""
+    file = tmp_path / "episodes.npz"
+    np.savez(file, observations=episodes.observations, actions=episodes.actions, lengths=episodes.lengths)
+    return file
+
+
+def assert_is(recording, episodes):
+    assert np.array_equal(recording.observations, episodes.observations)
+    assert np.array_equal(recording.actions, episodes.actions)
+    assert np.array_equal(recording.episode, episodes.number)
+
+
+def parts(episodes):
+    ends = np.cumsum(episodes.lengths)[:-1]
+    return list(zip(np.split(episodes.observations, ends), np.split(episodes.actions, ends), strict=True))
+
+
+def test_a_file_of_several_episodes(several, episodes, tmp_path):
+    assert_is(read_recording(several), episodes)
+    assert read_recording(several).names == ("x0", "x1", "x2", "x3")
+    ends = np.zeros(len(episodes.actions), bool)
+    ends[np.cumsum(episodes.lengths) - 1] = True
+    arrays = {"obs": episodes.observations, "acts": episodes.actions}
+    for said in ({"episode": episodes.number}, {"terminations": ends}, {"dones": ends.astype(np.float32)}):
+        np.savez(tmp_path / "other.npz", **arrays, **said)
+        assert_is(read_recording(tmp_path / "other.npz"), episodes)
+
+
+def test_a_folder_of_one_file_per_episode(episodes, tmp_path):
+    for number, (seen, done) in enumerate(parts(episodes)):
+        last = np.vstack([seen, seen[-1:]])  # the observation after the last action
+        np.savez(tmp_path / f"episode_{number:03}.npz", observations=last, actions=done)
+    assert_is(read_recording(tmp_path), episodes)
+
+
+def test_a_folder_of_minari(episodes, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    (tmp_path / "data").mkdir()
+    with h5py.File(tmp_path / "data" / "main_data.hdf5", "w") as file:
+        for number, (seen, done) in enumerate(parts(episodes)):
+            group = file.create_group(f"episode_{number}")
+            group["observations"] = np.vstack([seen, seen[-1:]])
+            group["actions"] = done
+            group["terminations"] = np.r_[np.zeros(len(done) - 1, bool), True]
+    assert_is(read_recording(tmp_path), episodes)
+
+
+def test_dictionaries_of_minari_stand_side_by_side(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "main_data.hdf5", "w") as file:
+        for number in range(2):
+            group = file.create_group(f"episode_{number}")
+            group["observations/speed"] = np.arange(3.0)
+            group["observations/place"] = np.arange(6.0).reshape(3, 2)
+            group["actions"] = np.array([0, 1])
+    recording = read_recording(tmp_path)
+    assert recording.names == ("place_0", "place_1", "speed")
+    assert recording.observations[1].tolist() == [2.0, 3.0, 1.0]
+
+
+def test_links_to_elsewhere_are_not_followed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "secret.hdf5", "w") as file:
+        file["observations"] = np.zeros((2, 3))
+    with h5py.File(tmp_path / "main_data.hdf5", "w") as file:
+        group = file.create_group("episode_0")
+        group["observations"] = h5py.ExternalLink("secret.hdf5", "/observations")
+        group["actions"] = np.array([0, 1])
+    with pytest.raises(InputError, match="observations is a link to elsewhere"):
+        read_recording(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"actions": None}, "it needs the arrays observations and actions, it has observations"),
+        ({"actions": np.zeros(5, int)}, "it has 3 observations and 5 actions"),
+        ({"actions": np.zeros((3, 2))}, r"its actions are float64 of shape \(3, 2\); a tree answers with one of a few"),
+        ({"actions": np.array([0.5, 1, 2])}, "its actions are float64"),
+        ({"actions": np.array([-1, 1, 2])}, "its actions lie between -1 and 2; they are counted from 0"),
+        ({"actions": np.array([0, 1, 10**9])}, "its actions lie between 0 and 1000000000"),
+        ({"observations": np.full((3, 2), np.nan)}, "its observations hold NaN or infinity"),
+        ({"observations": np.zeros((3, 0))}, r"its observations are float64 of shape \(3, 0\)"),
+        ({"observations": np.zeros(3)}, r"its observations are float64 of shape \(3,\)"),
+        ({"observations": np.array([["a"]] * 3)}, "not a row of numbers per step"),
+        ({"lengths": np.array([1, 1])}, "lengths must be whole numbers that add up to the 3 actions"),
+        ({"episode": np.array([0, 1])}, r"episode has shape \(2,\) for 3 actions"),
+        ({"observations": np.zeros((0, 2)), "actions": np.zeros(0, int)}, "no episodes are in it"),
+    ],
+)
+def test_recordings_that_contradict_themselves_are_refused(tmp_path, arrays, message):
+    whole = {"observations": np.zeros((3, 2)), "actions": np.zeros(3, int)} | arrays
+    np.savez(tmp_path / "bad.npz", **{name: array for name, array in whole.items() if array is not None})
+    with pytest.raises(InputError, match=rf"cannot read .*bad\.npz: .*{message}"):
+        read_recording(tmp_path / "bad.npz")
+
+
+def test_what_is_no_recording_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"cannot read .*missing\.npz: No such file"):
+        read_recording(tmp_path / "missing.npz")
+    with pytest.raises(InputError, match=r"it has neither main_data\.hdf5, as Minari writes it, nor \.npz files"):
+        read_recording(tmp_path)
+    np.savez(tmp_path / "objects.npz", observations=np.array([None, {}]), actions=np.zeros(2, int))
+    with pytest.raises(InputError, match=r"no \.npz file of plain arrays"):
+        read_recording(tmp_path / "objects.npz")
+    (tmp_path / "bad.hdf5").write_text("no recording")
+    with pytest.raises(InputError, match="no file of Minari, or damaged"):
+        read_recording(tmp_path / "bad.hdf5")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(InputError, match="needs the package h5py: pip install h5py"):
+        read_recording(tmp_path / "bad.hdf5")
+
+
+def test_a_student_of_recordings_is_judged_on_episodes_it_never_saw(several, tmp_path):
+    recording = read_recording(several)
+    student = MoETClassifier(n_experts=2, max_depth=0, prediction="hard")
+    found = imitate(recording, student, seed=1)
+    assert found.fidelity > 0.97
+    assert found.fidelity_interval[0] <= found.fidelity_interval[1] <= 1.0
+    assert (found.episodes, found.held_out, found.rows) == (10, 2, len(recording.actions))
+    save(found.policy, tmp_path / "p.moet.json")
+    model = load(tmp_path / "p.moet.json")
+    assert model.classes.tolist() == [0, 1]
+    assert model.provenance["recorded_episodes"] == 12
+    with pytest.raises(TaskError, match="recorded episodes cannot be played; name the environment"):
+        found.policy.task.make()
+
+
+def test_held_out_episodes_take_no_part_in_training(several):
+    recording = read_recording(several)
+
+    class Memory(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(X)
+            return super().fit(X, y)
+
+    seen = []
+    found = imitate(recording, Memory(), seed=1)
+    assert len(seen[0]) < found.rows
+    assert found.fidelity_training == 1.0
+
+
+def test_names_come_from_the_task_if_it_is_known(several):
+    policy = imitate(read_recording(several), DecisionTreeClassifier(max_depth=3), task=TASK).policy
+    assert policy.mixture.feature_names == TASK.feature_names
+    assert policy.mixture.classes.tolist() == ["left", "right"]
+    assert policy.mixture.provenance["task"] == "cartpole"
+    with pytest.raises(InputError, match=r"has observations of 4 numbers, mountaincar has .* of 2 numbers"):
+        imitate(read_recording(several), DecisionTreeClassifier(), task=resolve("mountaincar"))
+
+
+def test_one_episode_is_not_enough(tmp_path):
+    np.savez(tmp_path / "one.npz", observations=np.zeros((3, 2)), actions=np.array([0, 1, 0]))
+    with pytest.raises(InputError, match="record at least two"):
+        imitate(read_recording(tmp_path / "one.npz"), DecisionTreeClassifier())
