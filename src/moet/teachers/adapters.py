@@ -136,8 +136,9 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
         )
     if teacher.continuous:
         raise TeacherError(
-            f"the teacher's actions are rows of numbers, {task.name} takes one of {len(task.action_names)}; choose by "
-            "them: Teacher.from_callable(lambda rows: number_of_the_action_nearest_to(teacher.act(rows)))"
+            f"the teacher's actions are rows of numbers, {task.name} takes one of {len(task.action_names)}; take the "
+            "nearest: Teacher.from_callable(lambda rows: np.abs(teacher.act(rows) - levels).argmin(axis=1)), where "
+            "levels are the numbers that the actions of the task stand for"
         )
     n_features = len(task.observation_names) or None  # an image has no names
     n_actions = len(task.action_names)
