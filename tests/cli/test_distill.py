@@ -106,7 +106,7 @@ def test_watch_writes_a_film(run, policy, tmp_path):
         (("cartpol",), "did you mean"),
         (("--env", "Nothing-v9"), "Nothing"),
         (("cartpole", "--trust"), "name it with --sb3"),
-        (("cartpole", "--sb3", "a.zip", "--arrays", "b.npz"), "two teachers"),
+        (("cartpole", "--sb3", "a.zip", "--arrays", "b.npz"), "name 2 teachers"),
         (("cartpole", "--arrays", "missing.npz"), "missing.npz"),
         (("cartpole", "--tree", "3", "--hard"), "--hard is about experts"),
         (("cartpole", "--tree", "3", "--boosted"), "--boosted is about experts"),

@@ -1,9 +1,12 @@
 """Networks in ONNX files."""
 
+import contextlib
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from moet.errors import TeacherError
 from moet.teachers import Teacher
@@ -238,3 +241,14 @@ def test_files_that_are_no_networks_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("moet.teachers.onnx_file.MAX_BYTES", 10)
     with pytest.raises(TeacherError, match="bytes, more than 10"):
         Teacher.from_onnx(path)
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_damage_is_told_or_harmless(tmp_path, data):
+    content = bytearray(model(*PLAIN["clipped"]).SerializeToString(deterministic=True))
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / "net.onnx").write_bytes(content)
+    with contextlib.suppress(TeacherError):  # and nothing else
+        assert len(Teacher.from_onnx(tmp_path / "net.onnx").act(ROWS[:, : W1.shape[0]])) == len(ROWS)

@@ -99,6 +99,16 @@ def test_links_to_elsewhere_are_not_followed(tmp_path):
         read_recording(tmp_path)
 
 
+def test_arrays_that_claim_too_much_are_refused(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "main_data.hdf5", "w") as file:
+        group = file.create_group("episode_0")
+        group.create_dataset("observations", (2**40, 2), "f4", chunks=(1024, 2))  # takes no space until it is written
+        group["actions"] = np.array([0, 1])
+    with pytest.raises(InputError, match="observations has 8796093022208 bytes, more than"):
+        read_recording(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [

@@ -202,6 +202,9 @@ def test_tensors_that_claim_too_much_are_refused(tmp_path):
     torch.save({"0.weight": torch.zeros(1).expand(2**20, 2**20)}, tmp_path / "agent.pt")
     with pytest.raises(TeacherError, match="its parameters unpack to 8796093022208 bytes"):
         Teacher.from_torch(tmp_path / "agent.pt", activation="tanh")
+    torch.save({"0.weight": torch.zeros(1).expand(2**31, 2**31)}, tmp_path / "agent.pt")  # 2**64 bytes and more
+    with pytest.raises(TeacherError, match="cannot read"):
+        Teacher.from_torch(tmp_path / "agent.pt", activation="tanh")
 
 
 def test_files_that_are_no_networks_are_refused(tmp_path, monkeypatch):

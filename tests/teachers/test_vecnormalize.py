@@ -158,6 +158,18 @@ def test_an_array_that_claims_more_than_it_holds_is_refused():
         as_array(objects)
 
 
+def test_numbers_beyond_all_measure_are_told():
+    digits = pickle.dumps(np.arange(3.0), protocol=4).replace(
+        b"K\x03\x85", b"\x8b\x10\x27\x00\x00" + b"\x7f" * 10_000 + b"\x85"
+    )
+    with pytest.raises(TeacherError, match="an array that is not understood"):
+        as_array(read_records(digits))
+    assert as_number(10**400) is None
+    for code in ("f1", "b2", "O8", 7, None):
+        with pytest.raises(TeacherError, match="something else than numbers"):
+            as_array(Record("numpy.core.multiarray.scalar", (Record("numpy.dtype", (code,)), b"12345678")))
+
+
 @pytest.mark.parametrize(
     "array",
     [

@@ -18,6 +18,10 @@ _NEXT = (
 )
 
 
+MANY_STEPS = 100
+"""In fewer, a good player may happen to need one action only."""
+
+
 def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     """Warn of a teacher that always acts alike, or plays no better than chance.
 
@@ -29,17 +33,18 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     seeds : sequence of int
         The episodes that it played; chance plays the same.
     """
-    count = len(played.lengths)
-    if len(task.action_names) > 1 and (played.actions == played.actions[0]).all():
+    count, steps = len(played.lengths), len(played.actions)
+    reward = played.returns.mean()
+    chance = play(_Chance(len(task.action_names)), task, seeds).returns.mean()
+    alike = len(task.action_names) > 1 and bool((played.actions == played.actions[0]).all())
+    if reward > chance and not (alike and steps >= MANY_STEPS):
+        return
+    if alike:
         action = task.action_names[int(played.actions[0])]
-        problem = f"always acts alike: {action!r} in all {len(played.actions)} steps of {count} episodes"
+        problem = f"always acts alike: {action!r} in all {steps} steps of {count} episodes"
     else:
-        chance = play(_Chance(len(task.action_names)), task, seeds).returns.mean()
-        if played.returns.mean() > chance:
-            return
         problem = (
-            f"plays no better than chance: mean reward {played.returns.mean():.2f} against {chance:.2f} on the same "
-            f"{count} episodes"
+            f"plays no better than chance: mean reward {reward:.2f} against {chance:.2f} on the same {count} episodes"
         )
     warnings.warn(f"the teacher {problem}. {_NEXT}", MoetWarning, stacklevel=4)
 

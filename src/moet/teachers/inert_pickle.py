@@ -23,6 +23,9 @@ from moet.errors import TeacherError
 MAX_INSTRUCTIONS = 1_000_000
 """Longer programs are refused; the statistics of an environment take a few hundred instructions."""
 
+MAX_LENGTH = 2**40
+"""No array is as long in any direction; to print a number of a million digits would take for ever."""
+
 _PACKAGES = {"stable_baselines3", "sb3_contrib", "gym", "gymnasium", "numpy", "torch", "__torch__", "collections"}
 """Packages whose names may occur in files that agents come in."""
 
@@ -93,7 +96,9 @@ def as_number(value: Any) -> float | None:
     array = as_array(value)
     if array is not None and array.shape == ():
         return float(array)
-    return float(value) if isinstance(value, bool | int | float) else None
+    if isinstance(value, int) and abs(value) > MAX_LENGTH:
+        return None
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _array(shape: tuple[Any, ...], kind: Record, data: Any, order: str) -> NDArray[Any]:
@@ -104,11 +109,8 @@ def _array(shape: tuple[Any, ...], kind: Record, data: Any, order: str) -> NDArr
             case (("builtins.bytearray" | "__builtin__.bytearray"), (bytes(inner),)):
                 data = inner
     dtype = _dtype(kind)
-    if (
-        not isinstance(data, bytes | bytearray)
-        or not all(type(n) is int and n >= 0 for n in shape)
-        or order not in "CF"
-    ):
+    lengths = all(type(length) is int and 0 <= length < MAX_LENGTH for length in shape)
+    if not isinstance(data, bytes | bytearray) or not lengths or order not in ("C", "F"):
         raise TeacherError("it holds an array that is not understood")
     if math.prod(shape) * dtype.itemsize != len(data):  # before anything is allocated
         raise TeacherError(f"it holds an array of shape {shape[:4]} and {dtype}, but {len(data)} bytes for it")
@@ -118,7 +120,8 @@ def _array(shape: tuple[Any, ...], kind: Record, data: Any, order: str) -> NDArr
 def _dtype(kind: Record) -> np.dtype[Any]:
     code = kind.arguments[0] if kind.arguments else None
     byte_order = kind.state[1] if isinstance(kind.state, tuple) and len(kind.state) > 1 else "="
-    if kind.name != "numpy.dtype" or not re.fullmatch(r"[biuf][1248]", str(code)) or byte_order not in tuple("<>=|"):
+    known = isinstance(code, str) and re.fullmatch(r"b1|[iu][1248]|f[248]", code)
+    if kind.name != "numpy.dtype" or not known or byte_order not in tuple("<>=|"):
         raise TeacherError("it holds an array of something else than numbers")
     return np.dtype(f"{byte_order}{code}")
 

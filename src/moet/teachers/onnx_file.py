@@ -36,7 +36,7 @@ def read_onnx(
     try:
         model = _load(path)
         try:
-            steps = chain_of(model.graph)
+            steps = _chain(model)
             normalization = read_normalization(normalize, _input_length(steps))
             return teacher_of_chain(steps, meaning=meaning, continuous=continuous, normalization=normalization)
         except NotChainError:
@@ -44,6 +44,15 @@ def read_onnx(
             return _with_runtime(path, digest, continuous, meaning, normalize)
     except TeacherError as error:
         raise TeacherError(f"cannot read {os.fspath(path)}: {error}") from error.__cause__
+
+
+def _chain(model: Any) -> list[Step]:
+    try:
+        return chain_of(model.graph)
+    except TeacherError:
+        raise
+    except Exception as error:  # whatever a damaged graph makes its reader raise
+        raise TeacherError(f"it is no ONNX file, or damaged: {error}") from None
 
 
 def chain_of(graph: Any) -> list[Step]:

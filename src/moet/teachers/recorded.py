@@ -21,6 +21,7 @@ from moet.teachers.arrays import load_arrays
 
 _OBSERVATIONS, _ACTIONS = ("observations", "obs"), ("actions", "acts")
 _ENDS = ("terminations", "truncations", "terminals", "timeouts", "dones")
+_MAX_BYTES = 2 * 2**30
 _LIMIT = 10_000
 """Largest action number; recordings with larger ones hold something else."""
 
@@ -113,7 +114,9 @@ def _groups_of_hdf5(file: Path) -> list[dict[str, Any]]:
         with h5py.File(file, "r") as opened:
             names = sorted((name for name in opened if name.startswith("episode_")), key=_number)
             return [{key: _inside(opened[name], key, h5py) for key in opened[name]} for name in names]
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except InputError:
+        raise
+    except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise InputError(f"it is no file of Minari, or damaged: {error}") from None
 
 
@@ -129,6 +132,8 @@ def _inside(group: Any, key: str, h5py: Any, depth: int = 0) -> Any:
     value = group[key]
     if isinstance(value, h5py.Group):
         return {name: _inside(value, name, h5py, depth + 1) for name in sorted(value)}
+    if value.nbytes > _MAX_BYTES:
+        raise InputError(f"{key} has {value.nbytes} bytes, more than {_MAX_BYTES}")
     return np.asarray(value)
 
 

@@ -67,11 +67,17 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         n_quantiles=whole_number(settings.get("n_quantiles", 200)) or 0,
         # the one policy that squashes by default where it may choose
         squash=bool(settings.get("squash_output", "ARSPolicy." in str(policy_class.get("__init__")))),
-        mean_limit=float(settings.get("clip_mean", 2.0)),
+        mean_limit=_number(settings.get("clip_mean", 2.0)),
         # algorithms that learn from their own play alone keep an observation as it was before VecNormalize, if there
         # was one; the others keep one in any case, so that their files do not say
         normalised=data.get("_last_original_obs") is not None and kind_of(state) in ("actor_critic", "ars"),
     )
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise TeacherError(f"its policy was made with clip_mean={value!r}, which is no number")
+    return float(value)
 
 
 def read_members(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -185,7 +186,7 @@ def _is_state(entries: Mapping[Any, Any]) -> bool:
 def _arrays(state: Mapping[Any, Any]) -> dict[str, NDArray[Any]]:
     try:
         # a tensor may claim more numbers than the file holds, by strides of zero
-        claimed = sum(int(np.prod(value.shape)) * 8 for value in state.values())
+        claimed = sum(math.prod(value.shape) * 8 for value in state.values())
         if claimed > MAX_BYTES:
             raise TeacherError(f"its parameters unpack to {claimed} bytes, more than {MAX_BYTES}")
         return {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from moet.errors import TeacherError
 from moet.teachers.arrays import MAX_BYTES
 from moet.teachers.chain import Dense, Nonlinear, NotChainError, Step
-from moet.teachers.inert_pickle import Record, read_records
+from moet.teachers.inert_pickle import MAX_LENGTH, Record, read_records
 
 _STORAGES = {"FloatStorage": "f4", "DoubleStorage": "f8", "HalfStorage": "f2", "LongStorage": "i8", "IntStorage": "i4"}
 _SILENT = ("Flatten", "Identity", "Dropout")
@@ -103,16 +103,20 @@ class Script:
             case _:
                 raise TeacherError("it holds a tensor that is not understood")
         code = _STORAGES.get(kind.name.rpartition(".")[2])
-        if code is None or key not in self._storages or not all(type(n) is int and n >= 0 for n in (*shape, first)):
+        if code is None or key not in self._storages or not all(_is_length(n) for n in (*shape, first)):
             raise TeacherError(f"it holds a tensor of {kind.name} that is not understood")
         expected = tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
-        if tuple(strides) != expected:
+        if strides != expected:
             raise TeacherError("it holds a tensor that does not lie in one piece")
         dtype = np.dtype(f"{self._order}{code}")
         content = self._storages[key]
         if (first + math.prod(shape)) * dtype.itemsize > len(content):
             raise TeacherError(f"it holds a tensor of shape {shape[:4]}, but {len(content)} bytes for it")
         return np.frombuffer(content, dtype, math.prod(shape), first * dtype.itemsize).reshape(shape)
+
+
+def _is_length(value: Any) -> bool:
+    return type(value) is int and 0 <= value < MAX_LENGTH
 
 
 def is_script(path: str | os.PathLike[str]) -> bool:

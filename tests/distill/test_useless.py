@@ -1,0 +1,54 @@
+"""What tells a teacher from which nothing can be learned."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from moet.distill.useless import MANY_STEPS, warn_if_useless
+from moet.envs import resolve
+from moet.envs.rollout import play
+from moet.errors import MoetWarning
+from moet.teachers import load
+
+CARTPOLE = resolve("cartpole")
+
+
+def told(task, act, seeds):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        warn_if_useless(task, play(act, task, seeds), seeds)
+    assert all(warning.category is MoetWarning for warning in found)
+    return [str(warning.message) for warning in found]
+
+
+def left(rows):
+    return np.zeros(len(rows), np.int64)
+
+
+@pytest.mark.parametrize("name", ["cartpole", "mountaincar", "acrobot", "pendulum", "gridworld"])
+def test_the_bundled_teachers_are_not_suspected(name):
+    assert told(resolve(name), load(name).act, list(range(5))) == []
+
+
+def test_one_action_for_ever_is_told_with_what_to_do():
+    (message,) = told(resolve("mountaincar"), left, [1, 2])
+    assert "always acts alike: 'left' in all 400 steps of 2 episodes" in message
+    assert "--normalize vecnormalize.pkl" in message
+
+
+def test_one_action_in_a_few_steps_that_win_is_not_suspected():
+    task = resolve("gridworld-5")
+    teacher = load("gridworld-5")
+    seeds = next(
+        [seed]
+        for seed in range(200)
+        if 1 < len(alone := play(teacher.act, task, [seed]).actions) == sum(alone == alone[0])
+    )
+    assert len(play(teacher.act, task, seeds).actions) < MANY_STEPS
+    assert told(task, teacher.act, seeds) == []
+
+
+def test_play_no_better_than_chance_is_told():
+    (message,) = told(CARTPOLE, lambda rows: (rows[:, 2] < 0).astype(np.int64), list(range(5)))
+    assert "plays no better than chance: mean reward 8.60 against 26.00" in message
