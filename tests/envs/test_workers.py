@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from moet.envs import resolve
 from moet.envs.rollout import play
 from moet.envs.workers import number_of_workers
 from moet.errors import TaskError
+from tests.processes import run
 
 from .worlds import Counter
 
@@ -83,29 +83,24 @@ if __name__ == "__main__":
 '''
 
 
-def run(tmp_path: Path, how: str) -> str:
+def run_script(tmp_path: Path, how: str) -> str:
     (tmp_path / "script.py").write_text(SCRIPT)
-    finished = subprocess.run(
-        [sys.executable, "script.py", how],
-        cwd=tmp_path,
-        env=os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "120s"},
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    patient = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "120s"}
+    finished = run([sys.executable, "script.py", how], cwd=tmp_path, env=patient)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("how", ["workers", "config"])
 def test_what_a_script_defines_is_played_in_other_processes(tmp_path: Path, how: str) -> None:
-    assert run(tmp_path, how) == "the same\n"
+    assert run_script(tmp_path, how) == "the same\n"
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs dask[distributed]")
 def test_a_cluster_of_dask_plays_the_same_to_the_bit(tmp_path: Path) -> None:
-    assert run(tmp_path, "dask") == "the same\n"
+    assert run_script(tmp_path, "dask") == "the same\n"
 
 
 def test_the_number_of_workers_is_what_was_asked_for_or_configured() -> None:
