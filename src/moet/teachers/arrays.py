@@ -68,7 +68,8 @@ def write_network(network: Network, path: str | Path) -> None:
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     """Arrays of a ``.npz`` file by name, without pickle."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        # opened here: an interrupt while a ZipFile opens its file itself leaves one that cannot be closed
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             size = sum(member.file_size for member in archive.infolist())
         if size > MAX_BYTES:
             raise TeacherError(f"it unpacks to {size} bytes, more than {MAX_BYTES}")

@@ -30,7 +30,7 @@ def read_folder(path: str | os.PathLike[str]) -> Teacher:
 def _is_agent(file: Path) -> bool:
     """Whether a zip is an agent; others are recordings and metrics."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open(file, "rb") as opened, zipfile.ZipFile(opened) as archive:
             return {"data", "policy.pth"} <= set(archive.namelist())
     except (OSError, zipfile.BadZipFile):
         return False

@@ -83,7 +83,7 @@ def _number(value: Any) -> float:
 def read_members(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """JSON document and parameters of the policy in a zip file of Stable-Baselines3."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             document = _member(archive, "data", MAX_TEXT)
             parameters = _member(archive, "policy.pth", MAX_BYTES)
         data = json.loads(document)

@@ -28,7 +28,7 @@ class Script:
     """The modules of a TorchScript file, with their parameters."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             size = sum(member.file_size for member in archive.infolist())
             if size > MAX_BYTES:
                 raise TeacherError(f"it unpacks to {size} bytes, more than {MAX_BYTES}")
@@ -123,7 +123,7 @@ def is_script(path: str | os.PathLike[str]) -> bool:
     """Whether a file is one of TorchScript."""
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
+    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         return any(name.endswith("/constants.pkl") for name in archive.namelist())
 
 
