@@ -26,7 +26,7 @@ from moet.verify.box import Box
 from moet.verify.checker.inputs import check_static
 from moet.verify.checker.plain import plain_model
 from moet.verify.exact import ExactMixture, exactly
-from moet.verify.inputs.contrast import differences
+from moet.verify.inputs.difference_regions import differences
 from moet.verify.inputs.distance import distance_of
 from moet.verify.inputs.nearest import closest
 from moet.verify.inputs.queries import always, equivalent
@@ -276,25 +276,25 @@ def _check(question: Question, verdict: Any) -> None:
 
 
 def _ask_z3(question: Question, verdict: Any, text: str, ask_z3: bool) -> None:
-    out_of_time = isinstance(verdict, Unknown) and "time limit" in verdict.reason
+    out_of_time = isinstance(verdict, Unknown) and "limit of" in verdict.reason
     if ask_z3 and not out_of_time:
         opinion = smtlib.solve(text, Z3_SECONDS)
-        if not isinstance(opinion, Unknown):
-            demand(isinstance(verdict, Proved) == isinstance(opinion, Proved), question, f"z3 says {opinion}")
+        if opinion.status != "unknown":
+            demand(isinstance(verdict, Proved) == (opinion.status == "unsat"), question, f"z3 says {opinion}")
 
 
 def _ask_z3_closest(question: Question, found: Closest, label: int | None) -> None:
     (model,) = question.models
 
-    def nearer_than(distance: Fraction) -> Any:
+    def nearer_than(distance: Fraction) -> str:
         text = smtlib.closest(model, question.x, distance, question.norm, question.domain, label)
-        return smtlib.solve(text, Z3_SECONDS)
+        return smtlib.solve(text, Z3_SECONDS).status
 
     distance = Fraction(10) ** 30 if found.exact_distance is None else found.exact_distance
-    demand(not isinstance(nearer_than(distance), Refuted), question, "z3 finds a nearer input")
+    demand(nearer_than(distance) != "sat", question, "z3 finds a nearer input")
     if found.exact_distance is not None:
         beyond = nearer_than(distance + Fraction(1, 10**25))
-        demand(not isinstance(beyond, Proved), question, "z3 finds no input at this distance")
+        demand(beyond != "unsat", question, "z3 finds no input at this distance")
 
 
 def main() -> None:

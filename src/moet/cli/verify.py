@@ -11,6 +11,7 @@ from moet.cli.always import answer_always
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
+    CpuLimit,
     Seed,
     Timeout,
     Where,
@@ -40,7 +41,8 @@ def verify(
     where: Where = None,
     certificate: CertificateFile = None,
     plot: Annotated[Path | None, typer.Option(help="File to draw a counterexample to, such as trace.png.")] = None,
-    timeout: Timeout = 60.0,
+    timeout: Timeout = None,
+    cpu_limit: CpuLimit = 60.0,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +55,7 @@ def verify(
     if (system is None) == (always is None):
         raise InputError("give either --system (a question about runs) or --always (a question about answers)")
     if always is not None:
-        answer_always(model, always, where, certificate, timeout, seed, as_json)
+        answer_always(model, always, where, certificate, timeout, cpu_limit, seed, as_json)
         return
     for path in (certificate, plot):
         if path is not None:

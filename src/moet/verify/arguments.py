@@ -17,8 +17,8 @@ from moet.verify.box import Bounds, Box
 
 Floats = NDArray[np.float64]
 
-TIMEOUT = 60.0
-"""Default time limit of a question in seconds."""
+CPU_LIMIT = 60.0
+"""Default limit of a question about single inputs, in seconds of CPU time."""
 
 _LARGEST = 1e150
 _MOST_OPEN = 12

@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.file import as_mixture, digest
-from moet.verify.arguments import TIMEOUT, domain_bounds, json_sides, known_labels, state
+from moet.verify.arguments import CPU_LIMIT, domain_bounds, json_sides, known_labels, state
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import exactly
 from moet.verify.inputs.agreement import Grouped
-from moet.verify.inputs.ball import BallSearch
+from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
-from moet.verify.inputs.queries import float_band
+from moet.verify.inputs.float_band import float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Unknown
 
@@ -33,7 +33,8 @@ def closest(
     domain: Box | None = None,
     answer: Any = None,
     *,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Closest | Unknown:
     """Find the nearest input that a model answers otherwise than ``x``.
@@ -52,11 +53,13 @@ def closest(
     answer : label, optional
         Look for this answer rather than for any other than that of ``x``.
     timeout : float or None
-        Seconds after which the answer is Unknown.
+        Seconds of the wall clock after which the answer is Unknown; no limit by default.
+    cpu_limit : float or None
+        Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a first upper bound.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     mixture = as_mixture(model)
     start = state(x, mixture)
     if norm not in get_args(Norm):
@@ -75,7 +78,7 @@ def closest(
         wanted = np.array([int(k != own) for k in range(len(labels))])
     else:
         wanted = np.array([int(label == wanted_label) for label in labels])
-    search = BallSearch(Grouped(mixture, wanted, lo, hi), start, norm, lo, hi, deadline, seed)
+    search = ClosestSearch(Grouped(mixture, wanted, lo, hi), start, norm, lo, hi, deadline, seed)
     band = float_band([mixture], lo, hi)
     if not search.run():
         return Unknown(reason=deadline.reason, band=band, effort=search.effort)
@@ -129,11 +132,12 @@ def robustness_radius(
     norm: Norm = "linf",
     domain: Box | None = None,
     *,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> float | Unknown:
     """Radius of the largest open ball around ``x`` with a single answer: the distance of :func:`closest`."""
-    found = closest(model, x, norm, domain, timeout=timeout, seed=seed)
+    found = closest(model, x, norm, domain, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     return found if isinstance(found, Unknown) else found.distance
 
 

@@ -42,7 +42,7 @@ class _Region:
     """Whether they prove that its distance is at least the best one known."""
 
 
-class BallSearch:
+class ClosestSearch:
     """Finds the distance of the nearest input of group 1.
 
     Every region waits under a lower bound of its distance, and the lowest is looked at first: its bound is raised from
