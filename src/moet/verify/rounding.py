@@ -32,6 +32,10 @@ LARGEST_SIZE = 2.0**1020
 _UNDERFLOW = 2.0**-299  # far more than n·2⁻¹⁰⁷⁴, and shorter to write down exactly
 
 
+FURTHEST = 1e150
+"""Largest coordinate that questions may name. Claims about open sides cover at least the inputs up to it."""
+
+
 class LogitErrors(NamedTuple):
     """|error of the float64 logit j| <= constant_j + Σ_k slope_jk·|x_k|.
 
@@ -73,18 +77,21 @@ OVERFLOW = (
 """What to say where nothing can be said."""
 
 
-def largest_sizes(weights: Floats, bias: Floats, lo: Floats, hi: Floats) -> Floats:
-    """Bound |bias| + Σ|w_k|·|x_k| per expert, over the bounded features of a box; infinite if it overflows."""
+def largest_sizes(weights: Floats, bias: Floats, lo: Floats, hi: Floats, far: float = 0.0) -> Floats:
+    """Bound |bias| + Σ|w_k|·|x_k| per expert over a box, |x_k| being ``far`` where it is open; infinite on overflow."""
     bounded = np.isfinite(lo) & np.isfinite(hi)
-    magnitude = np.where(bounded, np.maximum(np.abs(lo), np.abs(hi)), 0.0)
+    magnitude = np.where(bounded, np.maximum(np.abs(lo), np.abs(hi)), far)
     with np.errstate(over="ignore"):
         size: Floats = np.abs(bias) + np.abs(weights) @ magnitude
     return size
 
 
 def may_overflow(weights: Floats, bias: Floats, lo: Floats, hi: Floats) -> bool:
-    """Whether logits may overflow within the sides of a box; that of a single expert, which always answers, is none."""
-    return len(bias) > 1 and bool(np.any(largest_sizes(weights, bias, lo, hi) >= LARGEST_SIZE))
+    """Whether logits may overflow in a box, at inputs up to ``FURTHEST`` in size where it is open.
+
+    The logit of a single expert does not matter: it always answers.
+    """
+    return len(bias) > 1 and bool(np.any(largest_sizes(weights, bias, lo, hi, FURTHEST) >= LARGEST_SIZE))
 
 
 def gate_errors(weights: Floats, bias: Floats, lo: Floats, hi: Floats) -> Floats:

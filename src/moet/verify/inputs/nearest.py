@@ -19,6 +19,7 @@ from moet.verify.exact import exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
+from moet.verify.inputs.witness import GROWTH, Witness
 from moet.verify.inputs.float_band import float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Unknown
@@ -105,11 +106,12 @@ def closest(
             effort=search.effort,
         )
         return confirmed(nowhere, mixture, deadline=deadline)
-    point = search.witness()
+    assert search.winner is not None
+    point = Witness(search.grouped, start, norm, search.best, lo, hi).find(*search.winner, deadline)
     if point is None:
         return Unknown(
-            reason=f"in exact arithmetic the distance is {float(search.best):.17g}, but the region there is so thin "
-            "that no float64 input was found in it",
+            reason=f"in exact arithmetic the distance is {float(search.best):.17g}, but within {1 + GROWTH[-1]:g} times "
+            "that no float64 input was found that has the answer both in exact arithmetic and as deployed",
             band=band,
             effort=search.effort,
         )

@@ -36,7 +36,6 @@ from moet.verify.rounding import LARGEST_SIZE, OVERFLOW, logit_errors, may_overf
 Floats = NDArray[np.float64]
 
 _TRIES = 1000
-_FURTHEST = 308.0
 
 
 def always(
@@ -220,11 +219,11 @@ def _reach(mixture: Mixture, lo: Floats, hi: Floats) -> tuple[str, ...]:
     steepest = np.abs(mixture.gate_weights[:, is_open]).sum(axis=1).max()
     names = [name for name, side in zip(mixture.feature_names, is_open, strict=True) if side]
     with np.errstate(over="ignore"):
-        furthest = math.log10(min(LARGEST_SIZE / 2 / steepest, sys.float_info.max))
-    if furthest >= _FURTHEST:
+        furthest = math.floor(math.log10(min(LARGEST_SIZE / 2 / steepest, sys.float_info.max)))
+    if furthest == sys.float_info.max_10_exp:
         return ()
     return (
-        f"inputs whose logits overflow are not covered; up to 1e{math.floor(furthest)} in size of {listed(names)} none "
+        f"inputs whose logits overflow are not covered; up to 1e{furthest} in size of {listed(names)} none "
         "does",
     )
 
