@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify import simplex
 from moet.verify.exact import exactly, rounded
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
-from moet.verify.inputs.distance import Norm, distance_of
+from moet.verify.inputs.distance import Norm, Ray, distance_of
 from moet.verify.limits import Deadline
+from moet.verify.rational import Row
 from moet.verify.regions import Polytope
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 GROWTH = (2.0**-20, 2.0**-10, 2.0**-5, 1.0)
 """By what share of the distance the ball grows in which an input is looked for, one after the other."""
 
-_SHARES = (0.0, *np.exp2(np.arange(-52, 1, 2)).tolist())
+_SHARES = tuple(np.exp2(np.arange(-52, 1, 2)).tolist())
+_DEPTHS = (Fraction(1, 2), Fraction(1, 16), Fraction(1, 256))
 _SMALLEST = 2.0**-30
 """What the ball grows by at least is this share of ``GROWTH``, relative to the size of the input."""
 
@@ -49,7 +50,7 @@ class Witness:
 
     def find(self, region: Polytope, nearest: list[Fraction], deadline: Deadline) -> Floats | None:
         """Look in the nearest region first, from its nearest point inwards, then in all of a ball that grows."""
-        for x in self._inwards(region, rounded(nearest)):
+        for x in self._inwards(region, nearest):
             if self._is_wanted(x):
                 return self._with_few_changes(x)
         for radius in self._radii():
@@ -63,40 +64,25 @@ class Witness:
         for growth in GROWTH:
             yield self._distance + Fraction(growth) * max(self._distance, least)
 
-    def _inwards(self, region: Polytope, nearest: Floats) -> Iterator[Floats]:
-        low = np.where(region.above, np.nextafter(region.lo, np.inf), region.lo)
+    def _inwards(self, region: Polytope, nearest: list[Fraction]) -> Iterator[Floats]:
+        low, start = np.where(region.above, np.nextafter(region.lo, np.inf), region.lo), rounded(nearest)
+        yield np.clip(start, low, region.hi)
         for radius in self._radii():
-            inside = self._deepest(region, radius)
+            inside = self._inner_point(region, nearest, radius)
             if inside is not None:
                 for share in _SHARES:
-                    yield np.clip(nearest + share * (inside - nearest), low, region.hi)
+                    yield np.clip(start + share * (inside - start), low, region.hi)
 
-    def _deepest(self, region: Polytope, radius: Fraction) -> Floats | None:
-        """Point of a ball furthest from the half-spaces of a region, relative to their normals; None without any."""
-        A, b = region.halfspaces()
-        norms = np.abs(A).sum(axis=1)
-        used = np.flatnonzero((norms > 0) & np.isfinite(norms))
-        A, norms = A[used] / norms[used, None], norms[used]
-        # in coordinates relative to x, so that small distances keep their digits
-        missing = rounded([region.rows[i].bound - _dot(region.rows[i].coefficients, self._exact_x) for i in used]) / norms
-        reach = rounded([radius])[0]
-        with np.errstate(over="ignore"):
-            lo, hi = np.maximum(region.lo - self._x, -reach), np.minimum(region.hi - self._x, reach)
-        if np.any(lo > hi) or not np.all(np.isfinite(missing)):
-            return None
-        # over (move, depth), or over (ups, downs, depth) with a row for the length of the move
-        slack = np.ones((len(A), 1))
-        if self._norm == "linf":
-            rows, limits, low, high = np.hstack([-A, slack]), -missing, lo, hi
-        else:
-            up, down = np.maximum(hi, 0.0), np.maximum(-lo, 0.0)
-            ball = np.append(np.ones(2 * len(lo)), 0.0)
-            rows, limits = np.vstack([np.hstack([-A, A, slack]), ball]), np.append(-missing, reach)
-            low, high = np.concatenate([np.maximum(lo, 0.0), np.maximum(-hi, 0.0)]), np.concatenate([up, down])
-        cost = np.append(np.zeros(len(low)), 1.0)
-        z = simplex.solve(cost, rows, limits, np.append(low, -2 * reach), np.append(high, 2 * reach)).x[:-1]
-        move = z if self._norm == "linf" else z[: len(lo)] - z[len(lo) :]
-        return self._x + move if np.all(np.isfinite(move)) else None
+    def _inner_point(self, region: Polytope, nearest: list[Fraction], radius: Fraction) -> Floats | None:
+        """Point of a ball that is inside the half-spaces of a region by as much as the ball has grown, or a part of it."""
+        for part in _DEPTHS:
+            depth = part * (radius - self._distance)
+            rows = [Row(r.coefficients, r.bound + depth * max(map(abs, r.coefficients))) for r in region.rows]
+            ray = Ray(self._exact_x, Polytope(region.lo, region.hi, region.above, tuple(rows)), self._norm)
+            found = ray.closed_point(radius, nearest)
+            if isinstance(found, list):
+                return rounded(found)
+        return None
 
     def _in_ball(self, radius: Fraction, deadline: Deadline) -> Floats | None:
         reach = float(rounded([radius])[0])
@@ -125,6 +111,3 @@ class Witness:
                 x = undone if self._is_wanted(undone) else x
         return x
 
-
-def _dot(a: list[Fraction], b: list[Fraction]) -> Fraction:
-    return sum((u * v for u, v in zip(a, b, strict=True)), Fraction(0))
