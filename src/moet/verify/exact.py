@@ -17,6 +17,9 @@ from moet.model.tree import LEAF
 from moet.verify.rational import Row
 
 
+_LARGEST = Fraction(sys.float_info.max)
+
+
 class ExactMixture:
     """A hard mixture whose weights, biases and thresholds are the rational numbers that their float64 values are."""
 
@@ -77,5 +80,9 @@ def exactly(x: Sequence[float]) -> list[Fraction]:
 
 def rounded(x: Sequence[Fraction]) -> NDArray[np.float64]:
     """Numbers as the nearest float64 ones; the largest finite ones where they are out of range."""
-    largest = Fraction(sys.float_info.max)
-    return np.array([float(min(max(value, -largest), largest)) for value in x])
+    return np.array([as_float(value) for value in x])
+
+
+def as_float(value: Fraction) -> float:
+    """The nearest float64 number; the largest finite one if it is out of range."""
+    return float(min(max(value, -_LARGEST), _LARGEST))

@@ -14,6 +14,7 @@ this one formula, some 1e-15 of its terms: callers leave a margin). An iteration
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -317,6 +318,8 @@ def solve(
 ) -> Solution:
     """Maximise objective·x over {A x <= b, low <= x <= high}; scales the problem and calls :func:`maximise`.
 
+    Numbers so large or so small that scaling them overflows make it UNSURE.
+
     Parameters
     ----------
     objective, low, high : array of float, shape (d,)
@@ -330,14 +333,17 @@ def solve(
     middle, radius = (low + high) / 2, (high - low) / 2
     c, A, b = np.asarray(objective, float), np.asarray(A, float).reshape(-1, len(low)), np.asarray(b, float)
     d, m = len(low), len(b)
-    scale = np.abs(A) @ radius
-    scale[scale == 0.0] = 1.0
-    weight = float(np.abs(c) @ radius) or 1.0
-    rows = np.zeros((d, max(m, 1)))
-    rows[:, :m] = (A * radius / scale[:, None]).T
-    limits = np.zeros(max(m, 1))
-    limits[:m] = (b - A @ middle) / scale
-    offset = float(c @ middle)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = np.abs(A) @ radius
+        scale[scale == 0.0] = 1.0
+        weight = float(np.abs(c) @ radius) or 1.0
+        rows = np.zeros((d, max(m, 1)))
+        rows[:, :m] = (A * radius / scale[:, None]).T
+        limits = np.zeros(max(m, 1))
+        limits[:m] = (b - A @ middle) / scale
+        offset = float(c @ middle)
+    if not (np.all(np.isfinite(rows)) and np.all(np.isfinite(limits)) and math.isfinite(weight + offset)):
+        return Solution(UNSURE, np.inf, middle, np.empty(0, np.int64), np.empty(0))
     basis, dual, y = np.empty(d + 1, np.int64), np.empty(d + 1), np.empty(d)
     work = np.empty((2 * d + 2, max(m, d)))
     one = np.ones(d)
@@ -345,6 +351,9 @@ def solve(
         c * radius / weight, rows, limits, m, -one, one, (enough - offset) / weight, basis, dual, y, work
     )
     used = (basis >= 0) & (dual > 0.0)
-    multipliers = dual[used] / scale[basis[used]] * (1.0 if status == EMPTY else weight)
-    bound = bound if status == EMPTY else bound * weight + offset
-    return Solution(status, bound, middle + radius * y, basis[used], multipliers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        multipliers = dual[used] / scale[basis[used]] * (1.0 if status == EMPTY else weight)
+        x, bound = middle + radius * y, bound if status == EMPTY else bound * weight + offset
+    if not (np.all(np.isfinite(multipliers)) and np.all(np.isfinite(x))):
+        return Solution(UNSURE, np.inf, middle, np.empty(0, np.int64), np.empty(0))
+    return Solution(status, bound, x, basis[used], multipliers)

@@ -288,12 +288,12 @@ class AgreementSearch:
 
 def _far(sides: tuple[Grouped, Grouped], lo: Floats, hi: Floats) -> Floats:
     """Numbers beyond all tests and sides, to stand in for infinity."""
-    far = np.where(np.isfinite(lo), np.abs(lo), 0.0) + np.where(np.isfinite(hi), np.abs(hi), 0.0)
+    far = np.maximum(np.where(np.isfinite(lo), np.abs(lo), 0.0), np.where(np.isfinite(hi), np.abs(hi), 0.0))
     for side in sides:
         for tree in side.mixture.trees:
             inner = tree.feature != LEAF
             np.maximum.at(far, tree.feature[inner], np.abs(tree.threshold[inner]))
-    return np.minimum(1e3 * (1.0 + far), 1e150)
+    return 1e3 * (1.0 + np.minimum(far, 1e147))
 
 
 def _stack_of_roots(

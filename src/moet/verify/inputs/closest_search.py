@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moet.verify import simplex
 from moet.verify.checker.certificate import Certificate
-from moet.verify.exact import exactly
+from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.distance import Norm, Ray, distances
 from moet.verify.inputs.records import add_cut, add_split
@@ -82,7 +82,7 @@ class ClosestSearch:
         heapq.heapify(heap)
         while heap:
             bound, _, region, solved = heapq.heappop(heap)
-            if self.best is not None and bound > float(self.best) * (1 + _SLACK):
+            if self.best is not None and bound > as_float(self.best) * (1 + _SLACK):
                 break
             if self._deadline.passed:
                 return False
@@ -134,7 +134,8 @@ class ClosestSearch:
             low, high, cost = np.append(lo, 0.0), np.append(hi, self._radius), np.append(np.zeros(d), -1.0)
             offset = 0.0
         else:  # over (p, q): minimise Σ(p + q), where y is the nearest point of the box plus p minus q
-            rows, limits = np.hstack([-A, A]), A @ nearest - b
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows, limits = np.hstack([-A, A]), A @ nearest - b
             low, high, cost = np.zeros(2 * d), np.concatenate([hi - nearest, nearest - lo]), -np.ones(2 * d)
             offset = float(distances(self._x, nearest, "l1"))
         solution = simplex.solve(cost, rows, limits, low, high)
@@ -179,7 +180,7 @@ class ClosestSearch:
         """Whether the open ball of the best distance does not meet a box."""
         if self.best is None:
             return False
-        rough, best = self._rough_distance(box), float(self.best)
+        rough, best = self._rough_distance(box), as_float(self.best)
         if abs(rough - best) > _SLACK * best:
             return rough > best
         return Ray(self._exact_x, Polytope(box.lo, box.hi, box.above, ()), self._norm).box_distance >= self.best

@@ -15,7 +15,7 @@ from moet.verify.arguments import CPU_LIMIT, domain_bounds, json_sides, known_la
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
-from moet.verify.exact import exactly
+from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
@@ -110,7 +110,7 @@ def closest(
     point = Witness(search.grouped, start, norm, search.best, lo, hi).find(*search.winner, deadline)
     if point is None:
         return Unknown(
-            reason=f"in exact arithmetic the distance is {float(search.best):.17g}, but within {1 + GROWTH[-1]:g} times "
+            reason=f"in exact arithmetic the distance is {as_float(search.best):.17g}, but within {1 + GROWTH[-1]:g} times "
             "that no float64 input was found that has the answer both in exact arithmetic and as deployed",
             band=band,
             effort=search.effort,
@@ -144,5 +144,5 @@ def robustness_radius(
 
 
 def _round_down(value: Fraction) -> float:
-    rounded = float(value)
+    rounded = as_float(value)
     return rounded if Fraction(rounded) <= value else math.nextafter(rounded, -math.inf)
