@@ -24,6 +24,11 @@ CPU_LIMIT = 60.0
 _MOST_OPEN = 12
 
 
+def is_soft(mixture: Mixture) -> bool:
+    """Whether several experts vote; one alone answers as in a hard mixture."""
+    return mixture.prediction == "soft" and mixture.n_experts > 1
+
+
 def known_labels(labels: Iterable[Any], mixtures: Sequence[Mixture]) -> list[Any]:
     """Return the labels as the models have them; one that no model has is an error."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):

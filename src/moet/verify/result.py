@@ -67,8 +67,7 @@ class Proved(Verdict):
 
     Attributes
     ----------
-    certificate : Certificate or None
-        None for soft models only, whose proofs rest on interval bounds of the exponential function.
+    certificate : Certificate
     """
 
     certificate: Any = None

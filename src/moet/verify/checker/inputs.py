@@ -2,7 +2,8 @@
 
 Each of them claims that two grouped models (classes gathered into groups; one of them may be constant) answer every
 input of a body with the same group: what the body, the groups and the conditions of the experts are is made from the
-claim here, and :mod:`~moet.verify.checker.agreement` goes through the proof.
+claim here, and :mod:`~moet.verify.checker.agreement` goes through the proof. Claims about soft models are a matter of
+:mod:`~moet.verify.checker.soft`.
 
 All arithmetic is on integers: coordinates are multiplied by one number, and weights by another, that make them whole.
 """
@@ -15,7 +16,7 @@ from fractions import Fraction
 from itertools import product
 
 from moet.errors import CertificateError
-from moet.verify.checker import claims
+from moet.verify.checker import claims, soft
 from moet.verify.checker.agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.meter import Meter, cost
@@ -35,18 +36,17 @@ def check_static(certificate: Certificate, models: Sequence[PlainModel], meter: 
     n_models = 2 if certificate.kind == "equivalent" else 1
     if len(models) != n_models:
         raise CertificateError(f"the proof is about {n_models} model(s), got {len(models)}")
-    if not all(model.is_hard for model in models):
-        raise CertificateError("certificates are about hard models")
     for model in models:
         meter.hold(len(model.bias) ** 2 * (len(model.feature_names) + 1))
     claim, records = plain(certificate.claim), certificate.records(meter)
     first, last = models[0], models[-1]
+    hard = all(model.is_hard for model in models)
     if certificate.kind == "always":
-        _check_always(claims.always(claim, first), first, records)
+        (_check_always if hard else soft.check_always)(claims.always(claim, first), first, records)
     elif certificate.kind == "equivalent":
-        _check_equivalent(claims.equivalent(claim, first, last), first, last, records)
+        (_check_equivalent if hard else soft.check_equivalent)(claims.equivalent(claim, first, last), models, records)
     else:
-        _check_closest(claims.closest(claim, first), first, records)
+        (_check_closest if hard else soft.check_closest)(claims.closest(claim, first), first, records)
     records.finish()
 
 
@@ -61,7 +61,8 @@ def _check_always(claim: claims.Always, model: PlainModel, records: Records) -> 
         check_agreement(records, a, _constant(len(lo)), _sides(part_lo, part_hi, unit), None)
 
 
-def _check_equivalent(claim: claims.Equivalent, first: PlainModel, second: PlainModel, records: Records) -> None:
+def _check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], records: Records) -> None:
+    first, second = pair
     number = {label: k + 1 for k, label in enumerate(dict.fromkeys(map(typed, [*first.classes, *second.classes])))}
     if claim.classes is not None:
         wanted = set(map(typed, claim.classes))
@@ -227,7 +228,7 @@ def _grouped(
 def _constant(n_features: int) -> Grouped:
     """Model that answers everything with group 0."""
     silent = Condition([0] * n_features, 0, False)
-    return Grouped([PlainTree([-1], [0.0], [-1], [-1], [0])], [[0]], [[silent]])
+    return Grouped([PlainTree([-1], [0.0], [-1], [-1], [0], [[1.0]])], [[0]], [[silent]])
 
 
 def _only(tree: PlainTree, groups: list[int]) -> list[int]:

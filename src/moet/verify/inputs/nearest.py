@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.file import as_mixture, digest
-from moet.verify.arguments import CPU_LIMIT, domain_bounds, json_sides, known_labels, state
+from moet.verify.arguments import CPU_LIMIT, domain_bounds, is_soft, json_sides, known_labels, state
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -67,7 +67,7 @@ def closest(
         raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {norm!r}")
     lo, hi = domain_bounds(domain, mixture)
     wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
-    if mixture.prediction == "soft":
+    if is_soft(mixture):
         from moet.verify.inputs.soft import closest_soft
 
         return closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)

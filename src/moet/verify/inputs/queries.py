@@ -18,6 +18,7 @@ from moet.verify.arguments import (
     common_groups,
     comparable,
     domain_bounds,
+    is_soft,
     json_sides,
     known_labels,
     listed,
@@ -72,7 +73,7 @@ def always(
     if not permitted:
         raise InputError(f"name at least one permitted answer; the model has {listed(mixture.classes)}")
     lo, hi = domain_bounds(domain, mixture)
-    if mixture.prediction == "soft":
+    if is_soft(mixture):
         from moet.verify.inputs.soft import always_soft
 
         return always_soft(mixture, lo, hi, permitted, deadline)
@@ -151,10 +152,10 @@ def equivalent(
     lo, hi = domain_bounds(domain, pair[0])
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)
-    if any(mixture.prediction == "soft" for mixture in pair):
+    if any(map(is_soft, pair)):
         from moet.verify.inputs.soft import equivalent_soft
 
-        return equivalent_soft(pair, groups, lo, hi, deadline)
+        return equivalent_soft(pair, groups, wanted, lo, hi, deadline, seed)
     band = float_band(pair, lo, hi)
     if deadline.passed:
         return Unknown(reason=deadline.reason, band=band)
