@@ -60,8 +60,8 @@ def mixture(rng: np.random.Generator, n_features: int) -> Mixture:
 def box(rng: np.random.Generator, n_features: int) -> Box:
     """Box whose sides may be open, or one number."""
     sides = np.sort([[number(rng, largest=False) for _ in range(n_features)] for _ in range(2)], axis=0)
-    lo, hi = (np.where(rng.random(n_features) < 0.2, infinite, side) for infinite, side in zip((-np.inf, np.inf), sides))
-    return Box.from_bounds(lo, hi)
+    is_open = rng.random((2, n_features)) < 0.2
+    return Box.from_bounds(np.where(is_open[0], -np.inf, sides[0]), np.where(is_open[1], np.inf, sides[1]))
 
 
 def inputs(models: list[Mixture], domain: Box, more: list[np.ndarray]) -> np.ndarray:

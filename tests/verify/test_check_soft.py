@@ -71,7 +71,9 @@ def proofs() -> dict:
     wide = {"lo": [-1.0, -1.0], "hi": [1.0, 1.0]}
     hard = Mixture(model.gate_weights, model.gate_bias, model.trees, model.classes)
     mixed = equivalent(model, hard, Box.from_bounds(x, x + 0.01))
-    further = {norm: {"distance": str(Fraction(verdict.distance) * Fraction(101, 100))} for norm, verdict in found.items()}
+    further = {
+        norm: {"distance": str(Fraction(verdict.distance) * Fraction(101, 100))} for norm, verdict in found.items()
+    }
     return {
         "always": (near.certificate, [model], wide),
         "equivalent": (mixed.certificate, [model, hard], wide),
@@ -166,7 +168,8 @@ def test_proofs_about_extreme_soft_models_hold_for_awkward_inputs(seed):
     middle = (lo + hi) / 2
     label = model.act(middle)
     thresholds = [tree.threshold[0] for tree in model.trees]
-    column = np.clip([lo[0], hi[0], *thresholds, *np.nextafter(thresholds, np.inf), *rng.uniform(lo[0], hi[0], 20)], lo[0], hi[0])
+    places = [*thresholds, *np.nextafter(thresholds, np.inf), *rng.uniform(lo[0], hi[0], 20)]
+    column = np.clip([lo[0], hi[0], *places], lo[0], hi[0])
     X = np.array([(u, v) for u in column for v in (lo[1], hi[1], middle[1])])
     verdict = always(model, box, [label], cpu_limit=0.2)
     if isinstance(verdict, Proved):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from moet import Mixture, Tree
+from moet.errors import CertificateError
 from moet.verify import Box, Certificate, Proved, Refuted, Unknown, always, check, closest, differences, equivalent
 from moet.verify.checker.plain import plain_model
 
@@ -43,11 +44,11 @@ def test_where_logits_may_overflow_nothing_is_proved(domain):
 
 
 def test_the_checker_accepts_no_box_on_which_logits_overflow():
-    claim = {"model": plain_model(two((1e308, -1e308), [0.0, 1.0])).digest, "lo": [-5.0], "hi": [-1.0], "answers": ["b"]}
-    forged = Certificate("always", claim)
+    model = two((1e308, -1e308), [0.0, 1.0])
+    forged = Certificate("always", {"model": plain_model(model).digest, "lo": [-5.0], "hi": [-1.0], "answers": ["b"]})
     forged.add(bytes([1]), np.array([1, 1], np.int32), np.array([1.0]))
-    with pytest.raises(Exception, match="overflow"):
-        check(forged, two((1e308, -1e308), [0.0, 1.0]))
+    with pytest.raises(CertificateError, match="overflow"):
+        check(forged, model)
 
 
 def test_a_proof_about_an_open_domain_says_how_far_it_reaches():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.output import Exit, say
+from moet.cli.output import Exit
 from moet.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Where = Annotated[
 ]
 CertificateFile = Annotated[Path | None, typer.Option(help="File to write the proof to.")]
 Timeout = Annotated[
-    float | None, typer.Option(min=0.0, help="Seconds of the wall clock after which the answer is unknown; no limit by default.")
+    float | None, typer.Option(min=0.0, help="Seconds after which the answer is unknown; no limit by default.")
 ]
 CpuLimit = Annotated[float, typer.Option(min=0.0, help="Seconds of CPU time after which the answer is unknown.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
@@ -89,9 +89,6 @@ def save_certificate(verdict: Verdict, path: Path | None) -> str | None:
     from moet.verify.result import Proved
 
     if path is None or not isinstance(verdict, Proved):
-        return None
-    if verdict.certificate is None:
-        say("no certificate was written: proofs about soft models rest on bounds of the exponential function")
         return None
     verdict.certificate.save(path)
     return str(path)

@@ -16,7 +16,6 @@ from moet.model.mixture import Mixture
 from moet.model.tree import LEAF
 from moet.verify.rational import Row
 
-
 _LARGEST = Fraction(sys.float_info.max)
 
 

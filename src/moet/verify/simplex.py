@@ -155,9 +155,7 @@ def _start_at_corner(objective: Any, low: Any, high: Any, basis: Any, dual: Any,
 
 
 @njit(**INLINED)
-def _entering(
-    rows: Any, limits: Any, n_rows: int, low: Any, high: Any, x: Any, excess: Any, careful: bool
-) -> Any:
+def _entering(rows: Any, limits: Any, n_rows: int, low: Any, high: Any, x: Any, excess: Any, careful: bool) -> Any:
     """Most violated constraint (if careful, the first one), and by how much; by ``TOLERANCE`` if there is none."""
     d = len(x)
     for i in range(n_rows):
@@ -220,9 +218,7 @@ def _leaving(n_rows: int, basis: Any, dual: Any, mu: Any, careful: bool) -> Any:
 
 
 @njit(**INLINED)
-def _contradiction(
-    entering: int, rows: Any, limits: Any, low: Any, high: Any, basis: Any, dual: Any, mu: Any
-) -> float:
+def _contradiction(entering: int, rows: Any, limits: Any, low: Any, high: Any, basis: Any, dual: Any, mu: Any) -> float:
     """Combine a constraint that nothing can make way for with those that stand in its way to 0 <= bound."""
     d = len(low)
     basis[d] = entering

@@ -14,7 +14,7 @@ _ONE = 1 << _WORK
 
 
 def _natural_logarithm_of_two() -> int:
-    """ln 2 = Σ 1 / (n·2ⁿ), rounded down to the working precision."""
+    """Σ 1 / (n·2ⁿ), rounded down to the working precision."""
     extra = 64  # for what rounding each term down loses
     return sum((1 << (_WORK + extra - n)) // n for n in range(1, _WORK + extra)) >> extra
 

@@ -1,16 +1,16 @@
 """Checker of proofs about soft models: a tree of boxes, and in each of its leaves bounds that leave too few answers.
 
-A soft model answers with the class c of largest F_c(x) = Σ_e exp(logit_e(x))·p_e(c|x). In a box, class c is ruled out by
-a class c' if for some expert r
+A soft model answers with the class c of largest F_c(x) = Σ_e exp(logit_e(x))·p_e(c|x). In a box, class c is ruled out
+by a class c' if for some expert r
 
     Σ_e (p_e(c) − p_e(c'))·exp(logit_e − logit_r) < 0    for all x in the box,
 
 where p_e may be that of any leaf which the box reaches. Differences of logits are intervals here, made of integers, and
 the exponential function is that of :mod:`~moet.verify.checker.exponential`. Bounds are widened by what float64
 arithmetic may do to the deployed model: each logit is off by at most (d + 2)·2⁻⁵³·(|b| + Σ|w_k||x_k|) + 2⁻³⁰⁰, its
-difference from the largest by 2⁻⁵³ of both, exp by a relative 2⁻⁵⁰ (four units in the last place), each product, sum and
-quotient by a relative 2⁻⁵³, and what underflows by an absolute 2⁻¹⁰⁷⁰ where the largest term is 1. So what is proved
-holds in exact arithmetic and as deployed.
+difference from the largest by 2⁻⁵³ of both, exp by a relative 2⁻⁵⁰ (four units in the last place), each product, sum
+and quotient by a relative 2⁻⁵³, and what underflows by an absolute 2⁻¹⁰⁷⁰ where the largest term is 1. So what is
+proved holds in exact arithmetic and as deployed.
 
 The records are those of the tree in preorder: ``split`` with a feature and a number, x <= number coming first, or
 ``sure``. The proof that two models are the same function by construction is a single record, ``same``.
@@ -64,8 +64,10 @@ def check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], recor
     """Raise :class:`CertificateError` unless the models have one answer in common in every leaf, or are the same."""
     wanted = None if claim.classes is None else set(map(typed, claim.classes))
     groups = [
-        [typed(label) if wanted is None or typed(label) in wanted else None for label in model.classes] for model in pair
+        [typed(label) if wanted is None or typed(label) in wanted else None for label in model.classes]
+        for model in pair
     ]
+
     @cache
     def bounds() -> list[_Bounds]:
         return [_Bounds(model, _bounded(claim.box), records) for model in pair]
@@ -80,18 +82,19 @@ def check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], recor
 
 def check_closest(claim: claims.Closest, model: PlainModel, records: Records) -> None:
     """Raise :class:`CertificateError` unless no leaf that the open ball meets may have a wanted answer."""
-    box = [Side(low, high) for low, high in zip(claim.box.lo, claim.box.hi, strict=True)]
-    whole = _bounded(claim.box) if claim.distance is None else _in_ball(box, claim)
-    if whole is None or claim.distance == 0:
+    box, radius = [Side(low, high) for low, high in zip(claim.box.lo, claim.box.hi, strict=True)], claim.distance
+    whole = _bounded(claim.box) if radius is None else _in_ball(box, claim.point, radius)
+    if whole is None or radius == 0:
         return
-    bounds = _Bounds(model, [Side(min(s.low, x), max(s.high, x)) for s, x in zip(whole, claim.point, strict=True)], records)
+    reach = [Side(min(side.low, x), max(side.high, x)) for side, x in zip(whole, claim.point, strict=True)]
+    bounds = _Bounds(model, reach, records)
     wanted = _wanted(claim, model, bounds)
 
     def keeps_away(box: Box) -> bool:
-        body = box if claim.distance is None else _in_ball(box, claim)
+        body = box if radius is None else _in_ball(box, claim.point, radius)
         return body is None or not bounds.possible(body) & wanted
 
-    _walk(records, box, keeps_away, lambda box: claim.distance is not None and _distance(box, claim) >= claim.distance)
+    _walk(records, box, keeps_away, lambda box: radius is not None and _distance(box, claim) >= radius)
 
 
 def _wanted(claim: claims.Closest, model: PlainModel, bounds: _Bounds) -> set[int]:
@@ -109,14 +112,12 @@ def _bounded(body: claims.Body) -> Box:
     return [Side(low, high) for low, high in zip(body.lo, body.hi, strict=True)]
 
 
-def _in_ball(box: Box, claim: claims.Closest) -> Box | None:
+def _in_ball(box: Box, point: list[Fraction], radius: Fraction) -> Box | None:
     """What a box and the closed ball of the largest change have in common, which that of the sum lies in."""
-    radius, inside = claim.distance, []
-    for (low, high, above), x in zip(box, claim.point, strict=True):
-        cut_low = low is None or low < x - radius
-        side = Side(
-            x - radius if cut_low else low, x + radius if high is None or high > x + radius else high, above and not cut_low
-        )
+    inside = []
+    for (low, high, above), x in zip(box, point, strict=True):
+        cut_low, cut_high = low is None or low < x - radius, high is None or high > x + radius
+        side = Side(x - radius if cut_low else low, x + radius if cut_high else high, above and not cut_low)
         if side.low > side.high:
             return None
         inside.append(side)
@@ -221,7 +222,10 @@ class _Bounds:
 
     def _soft_winners(self, low: list[int], high: list[int], leaves: list[list[int]]) -> set[int]:
         middle = [a + b for a, b in zip(low, high, strict=True)]
-        logits = [sum(w * m for w, m in zip(row, middle, strict=False)) + (row[-1] << (_COORDINATE_BITS + 1)) for row in self._gate]
+        logits = [
+            sum(w * m for w, m in zip(row, middle, strict=False)) + (row[-1] << (_COORDINATE_BITS + 1))
+            for row in self._gate
+        ]
         best = logits.index(max(logits))
         least, most, largest = [], [], 0
         for e in range(len(self._trees)):
@@ -290,5 +294,5 @@ def _are_same(a: PlainModel, b: PlainModel) -> bool:
 def _parts(model: PlainModel, reference: int) -> Counter[Any]:
     """Experts as what they are: a tree, and differences of gate numbers from a reference expert."""
     gate = [[Fraction(number) for number in (*w, b)] for w, b in zip(model.weights, model.bias, strict=True)]
-    trees = [(*map(tuple, tree[:4]), tuple(map(tuple, tree.value))) for tree in model.trees]
-    return Counter((tuple(u - v for u, v in zip(row, gate[reference], strict=True)), tree) for row, tree in zip(gate, trees, strict=True))
+    moved = [tuple(u - v for u, v in zip(row, gate[reference], strict=True)) for row in gate]
+    return Counter((row, repr(tree)) for row, tree in zip(moved, model.trees, strict=True))

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MOST_DOUBTFUL = 0.01
-"""Share of a domain in which rounding may decide otherwise, from which on a claim about exact arithmetic is no answer."""
+"""Where rounding may decide otherwise in more than this share of a domain, what holds exactly is no answer."""
 
 _UNDERFLOW = 2.0**-1000
 
@@ -68,7 +68,7 @@ def _is_doubtful(side: Grouped, X: Floats) -> Bools:
 
 
 def _different_experts(mixture: Mixture) -> tuple[Floats, Floats, list[int]]:
-    """Gate and experts less those whose gate is that of an earlier one: ties of equal numbers are no matter of rounding."""
+    """Gate and experts less those with the gate of an earlier one: ties of equal numbers are no matter of rounding."""
     gate = np.column_stack([mixture.gate_weights, mixture.gate_bias])
     first = sorted(np.unique(gate, axis=0, return_index=True)[1].tolist())
     return mixture.gate_weights[first], mixture.gate_bias[first], first

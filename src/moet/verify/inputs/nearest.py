@@ -19,12 +19,15 @@ from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
+from moet.verify.inputs.float_band import caveat_of, doubtful_share, float_band
 from moet.verify.inputs.witness import GROWTH, Witness
-from moet.verify.inputs.float_band import float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Unknown
+from moet.verify.rounding import FURTHEST
 
 Floats = NDArray[np.float64]
+
+_TRIES = 1000
 
 
 def closest(
@@ -110,11 +113,12 @@ def closest(
     point = Witness(search.grouped, start, norm, search.best, lo, hi).find(*search.winner, deadline)
     if point is None:
         return Unknown(
-            reason=f"in exact arithmetic the distance is {as_float(search.best):.17g}, but within {1 + GROWTH[-1]:g} times "
-            "that no float64 input was found that has the answer both in exact arithmetic and as deployed",
+            reason=f"in exact arithmetic the distance is {as_float(search.best):.17g}, but within {1 + GROWTH[-1]:g} "
+            "times that no float64 input was found that has the answer both in exact arithmetic and as deployed",
             band=band,
             effort=search.effort,
         )
+    X = _near(start, norm, search.best, lo, hi, seed)
     found = Closest(
         distance=_round_down(search.best),
         exact_distance=search.best,
@@ -123,9 +127,20 @@ def closest(
         answer=mixture.predict(point[None, :]).tolist()[0],
         certificate=certificate,
         band=band,
+        caveats=caveat_of(doubtful_share([search.grouped], X)),
         effort=search.effort,
     )
     return confirmed(found, mixture, deadline=deadline)
+
+
+def _near(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats, seed: int) -> Floats:
+    """Random inputs of the domain that are nearer than a distance, uniformly but for the sides of the domain."""
+    rng = np.random.default_rng(seed)
+    if norm == "linf":
+        moves = rng.uniform(-1.0, 1.0, (_TRIES, len(x)))
+    else:
+        moves = rng.dirichlet(np.ones(len(x) + 1), _TRIES)[:, :-1] * rng.choice([-1.0, 1.0], (_TRIES, len(x)))
+    return np.clip(x + min(as_float(distance), FURTHEST) * moves, lo, hi)
 
 
 def robustness_radius(

@@ -192,8 +192,8 @@ def equivalent(
     doubtful = doubtful_share(grouped, X)
     if doubtful > MOST_DOUBTFUL:
         return Unknown(
-            reason=f"in exact arithmetic the models agree, but at about {doubtful:.3g} of the inputs their logits are so "
-            "close that float64 rounding may choose another expert: the deployed models may differ there. Scale the "
+            reason=f"in exact arithmetic the models agree, but at about {doubtful:.3g} of the inputs their logits are "
+            "so close that float64 rounding may choose another expert: the deployed models may differ there. Scale the "
             "features, or make the numbers of the gate smaller",
             band=band,
             effort=effort,
@@ -223,10 +223,7 @@ def _reach(mixture: Mixture, lo: Floats, hi: Floats) -> tuple[str, ...]:
         furthest = math.floor(math.log10(min(LARGEST_SIZE / 2 / steepest, sys.float_info.max)))
     if furthest == sys.float_info.max_10_exp:
         return ()
-    return (
-        f"inputs whose logits overflow are not covered; up to 1e{furthest} in size of {listed(names)} none "
-        "does",
-    )
+    return (f"inputs whose logits overflow are not covered; up to 1e{furthest} in size of {listed(names)} none does",)
 
 
 def _refuted(x: Floats, mixtures: Sequence[Mixture], effort: dict[str, float], band: float | None = None) -> Refuted:

@@ -37,7 +37,11 @@ class SplitTree:
         return below
 
     def write(
-        self, certificate: Certificate, lo: Floats, hi: Floats, is_outside: Callable[[Floats, Floats], bool] | None = None
+        self,
+        certificate: Certificate,
+        lo: Floats,
+        hi: Floats,
+        is_outside: Callable[[Floats, Floats], bool] | None = None,
     ) -> None:
         """Write the records of the tree in preorder; of nodes that are outside the checker wants none."""
         codes, refs, numbers = bytearray(), [], []

@@ -74,7 +74,7 @@ class Witness:
                     yield np.clip(start + share * (inside - start), low, region.hi)
 
     def _inner_point(self, region: Polytope, nearest: list[Fraction], radius: Fraction) -> Floats | None:
-        """Point of a ball that is inside the half-spaces of a region by as much as the ball has grown, or a part of it."""
+        """Point of a ball inside the half-spaces of a region by as much as the ball has grown, or a part of it."""
         for part in _DEPTHS:
             depth = part * (radius - self._distance)
             rows = [Row(r.coefficients, r.bound + depth * max(map(abs, r.coefficients))) for r in region.rows]
@@ -110,4 +110,3 @@ class Witness:
                 undone[k] = nearest[k]
                 x = undone if self._is_wanted(undone) else x
         return x
-

@@ -12,4 +12,12 @@ from moet.verify.smtlib.solver import Opinion, solve
 __all__ = [
     "Encoding",
     "Opinion",
-    "always", "closest", "definition", "differences", "equivalent", "reaches", "safe", "solve"]
+    "always",
+    "closest",
+    "definition",
+    "differences",
+    "equivalent",
+    "reaches",
+    "safe",
+    "solve",
+]
