@@ -90,8 +90,8 @@ def ours(kind: str, experts: int, depth: int) -> dict[str, Any]:
 def published_query(kind: str, experts: int, depth: int, limit: float) -> dict[str, Any]:
     """The paper's encoding, solved by z3."""
     text = smtlib.safe(policy(kind, experts, depth), systems.cartpole_published(), STEPS, encoding="published")
-    verdict, seconds = cpu_seconds(lambda: smtlib.solve(text, timeout=limit))
-    return {"z3_verdict": type(verdict).__name__, "z3": seconds}
+    opinion, seconds = cpu_seconds(lambda: smtlib.solve(text, timeout=limit))
+    return {"z3_verdict": opinion.status, "z3": seconds}
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:

@@ -24,7 +24,7 @@ def model(tmp_path):
 
 def ask(model, capsys, answers=("right",), where=SURE, certificate=None, timeout=60.0, as_json=False):
     with pytest.raises(typer.Exit) as end:
-        answer_always(model, list(answers), where, certificate, timeout, seed=0, as_json=as_json)
+        answer_always(model, list(answers), where, certificate, timeout, cpu_limit=60.0, seed=0, as_json=as_json)
     return end.value.exit_code, capsys.readouterr().out
 
 
@@ -57,4 +57,4 @@ def test_everything_is_always_some_class(model, capsys):
 
 def test_unknown_labels_are_errors(model):
     with pytest.raises(InputError, match="no class 'up'"):
-        answer_always(model, ["up"], None, None, 60.0, 0, False)
+        answer_always(model, ["up"], None, None, None, 60.0, 0, False)

@@ -198,8 +198,8 @@ def test_units_of_unknown_features():
 
 
 def test_a_search_that_needs_bounds_leaves_the_rest_of_the_reasons():
-    """Nothing in a soft model of one leaf says how far to look."""
-    model = Mixture([[0.0]], [0], [Tree.leaf([1.0, 0.0])], ["left", "right"], prediction="soft")
+    """Nothing in a soft model of leaves that agree says how far to look."""
+    model = Mixture([[0.0], [1.0]], [0, 0], 2 * [Tree.leaf([1.0, 0.0])], ["left", "right"], prediction="soft")
     assert "bounded domain" in explain.why(model, [2.0]).closest.reason
     assert explain.why(model, [2.0], domain=Box(x0=(0, 3))).closest.point is None
     with pytest.raises(InputError, match="no feature"):

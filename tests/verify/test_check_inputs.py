@@ -203,13 +203,16 @@ def test_senseless_claims_are_rejected(claim):
         verify.check(rebuilt(certificate, claim=claim), *models)
 
 
-def test_wrong_numbers_of_models_and_soft_models_are_rejected():
+def test_wrong_numbers_of_models_and_other_models_are_rejected():
     certificate, (a, b), _, _ = PROOFS["equivalent"]
     with pytest.raises(CertificateError, match="2 model"):
         verify.check(certificate, a)
     soft = Mixture(a.gate_weights, a.gate_bias, a.trees, a.classes, prediction="soft")
-    with pytest.raises(CertificateError, match="hard"):
+    with pytest.raises(CertificateError, match="another model"):
         verify.check(certificate, soft, b)
+    claim = {"models": [digest(soft), digest(b)]}  # cuts are no proof about experts that vote
+    with pytest.raises(CertificateError, match=r"number is missing|code|feature"):
+        verify.check(rebuilt(certificate, claim=claim), soft, b)
 
 
 def test_a_proof_about_a_tree_of_scikit_learn_is_accepted_for_that_tree():

@@ -15,6 +15,10 @@ NUMBERS = st.one_of(
 )
 
 
+TINY = st.one_of(st.sampled_from([0.0, 5e-324, -5e-324, 1e-310, -1e-300]), st.floats(-1e-300, 1e-300))
+HUGE = st.one_of(st.sampled_from([1.7e308, -1e308, 1e150, 0.0]), st.floats(-1e308, 1e308))
+
+
 def float_logit(bias: float, weights: list[float], x: list[float]) -> float:
     total = bias
     for w, v in zip(weights, x, strict=True):
@@ -33,6 +37,22 @@ def test_the_error_of_a_float_logit_is_within_the_bound(data):
     side = np.abs(x)
     bounded = logit_errors(np.array([weights]), np.array([bias]), -side, side)
     assert error <= Fraction(bounded.constant[0])
+    assert_open_error(weights, bias, x, error)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_no_slope_of_an_open_side_is_too_small_however_small_the_weight(data):
+    # a weight of 1e-310 times an x of 1e308 is no small number, and its error none either
+    n = data.draw(st.integers(1, 4))
+    weights = data.draw(st.lists(TINY, min_size=n, max_size=n))
+    x, bias = data.draw(st.lists(HUGE, min_size=n, max_size=n)), data.draw(TINY)
+    real = Fraction(bias) + sum(Fraction(w) * Fraction(v) for w, v in zip(weights, x, strict=True))
+    assert_open_error(weights, bias, x, abs(Fraction(float_logit(bias, weights, x)) - real))
+
+
+def assert_open_error(weights: list[float], bias: float, x: list[float], error: Fraction) -> None:
+    n = len(x)
     is_open = logit_errors(np.array([weights]), np.array([bias]), np.full(n, -np.inf), np.full(n, np.inf))
     slopes = zip(is_open.slope[0].tolist(), x, strict=True)
     assert error <= Fraction(is_open.constant[0]) + sum(Fraction(s) * abs(Fraction(v)) for s, v in slopes)

@@ -29,7 +29,7 @@ def test_proofs_hold_on_samples_and_counterexamples_replay(seed):
         if isinstance(verdict, Proved):
             proved += 1
             assert np.all(model.predict(X) == label)
-            assert verdict.certificate is None
+            assert verdict.checked
         else:
             assert isinstance(verdict, Refuted)
             assert model.act(verdict.point) == verdict.answers[0] != label
@@ -116,13 +116,14 @@ def test_an_unbounded_domain_is_an_error():
 
 @pytest.mark.parametrize("prediction", ["hard", "soft"])
 def test_bounds_contain_every_answer_in_the_box(prediction):
-    from moet.verify.inputs.soft import _Bounds, _Boxes
+    from moet.verify.inputs.soft import _Bounds
+    from moet.verify.inputs.soft_tree import Boxes
 
     rng = np.random.default_rng(0)
     for seed in range(20):
         model = random_mixture(seed, n_features=2, prediction=prediction)
         centre, radius = rng.uniform(-1, 1, (30, 2)), rng.uniform(0, 0.5, (30, 2))
-        boxes = _Boxes(centre - radius, centre + radius, np.zeros((30, 2), dtype=bool))
+        boxes = Boxes(centre - radius, centre + radius, np.zeros((30, 2), dtype=bool), np.arange(30))
         possible, feature, place = _Bounds(model, -2 * np.ones(2), 2 * np.ones(2)).of(boxes)
         for i in range(30):
             X = np.vstack([rng.uniform(boxes.lo[i], boxes.hi[i], (50, 2)), boxes.lo[i], boxes.hi[i]])

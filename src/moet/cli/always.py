@@ -24,7 +24,8 @@ def answer_always(
     answers: list[str],
     where: str | None,
     certificate: Path | None,
-    timeout: float,
+    timeout: float | None,
+    cpu_limit: float,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -37,7 +38,8 @@ def answer_always(
     from moet.verify.result import Proved, Refuted
 
     mixture = load(model)
-    verdict = always(mixture, domain(where), [label_of(text, mixture) for text in answers], timeout=timeout, seed=seed)
+    permitted = [label_of(text, mixture) for text in answers]
+    verdict = always(mixture, domain(where), permitted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     saved = save_certificate(verdict, certificate)
     point = named(verdict.point, mixture) if isinstance(verdict, Refuted) else None
     if as_json:

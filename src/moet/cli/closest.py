@@ -12,6 +12,7 @@ from moet.cli.inputs import At, read_input
 from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
+    CpuLimit,
     Seed,
     Timeout,
     Where,
@@ -35,7 +36,8 @@ def closest(
     answer: Annotated[str | None, typer.Option(help="The answer to look for; by default any other.")] = None,
     where: Where = None,
     certificate: CertificateFile = None,
-    timeout: Timeout = 60.0,
+    timeout: Timeout = None,
+    cpu_limit: CpuLimit = 60.0,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +54,7 @@ def closest(
     mixture = load(model)
     x = read_input(at, mixture)
     wanted = None if answer is None else label_of(answer, mixture)
-    found = find_closest(mixture, x, norm, domain(where), wanted, timeout=timeout, seed=seed)
+    found = find_closest(mixture, x, norm, domain(where), wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     if isinstance(found, Unknown):
         if as_json:
             print_json({**verdict_document(found), "question": "closest", "model": str(model), "at": named(x, mixture)})

@@ -11,6 +11,7 @@ import typer
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
+    CpuLimit,
     Seed,
     Timeout,
     Where,
@@ -36,7 +37,8 @@ def compare(
     classes: Annotated[list[str] | None, typer.Option(help="Compare by this class only; may be given again.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Regions with different answers to find.")] = 5,
     certificate: CertificateFile = None,
-    timeout: Timeout = 60.0,
+    timeout: Timeout = None,
+    cpu_limit: CpuLimit = 60.0,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -47,17 +49,17 @@ def compare(
     if certificate is not None:
         check_writable(certificate)
     from moet import load
-    from moet.verify.inputs.contrast import differences
+    from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.queries import equivalent
     from moet.verify.result import Proved, Refuted
 
     a, b = load(first), load(second)
     wanted = None if not classes else [label_of(text, a, b) for text in classes]
     box = domain(where)
-    verdict = equivalent(a, b, box, wanted, timeout=timeout, seed=seed)
+    verdict = equivalent(a, b, box, wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     found = None
     if isinstance(verdict, Refuted) and a.prediction == b.prediction == "hard":
-        found = differences(a, b, box, limit, wanted, timeout=timeout, seed=seed)
+        found = differences(a, b, box, limit, wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     saved = save_certificate(verdict, certificate)
     if as_json:
         print_json(

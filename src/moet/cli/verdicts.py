@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.output import Exit, say
+from moet.cli.output import Exit
 from moet.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ Where = Annotated[
     str | None, typer.Option(help='Where to look, such as "theta>=0.15, -1<=x<=1"; everywhere by default.')
 ]
 CertificateFile = Annotated[Path | None, typer.Option(help="File to write the proof to.")]
-Timeout = Annotated[float, typer.Option(min=0.0, help="Seconds after which the answer is unknown.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=0.0, help="Seconds after which the answer is unknown; no limit by default.")
+]
+CpuLimit = Annotated[float, typer.Option(min=0.0, help="Seconds of CPU time after which the answer is unknown.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 
 
@@ -57,7 +60,8 @@ def exit_code(verdict: Verdict) -> Exit:
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Describe what all verdicts have in common as JSON values."""
     document = {"verdict": name_of(verdict), "reason": getattr(verdict, "reason", None), "effort": dict(verdict.effort)}
-    return document | {"band": finite(verdict.band), "claim": verdict.claim}
+    document |= {"band": finite(verdict.band), "checked": verdict.checked, "caveats": list(verdict.caveats)}
+    return document | {"claim": verdict.claim}
 
 
 def print_claim(claim: str | None) -> None:
@@ -71,6 +75,8 @@ def verdict_report(verdict: Verdict) -> dict[str, str]:
     report = {}
     if reason := getattr(verdict, "reason", None):
         report["reason"] = reason
+    for number, caveat in enumerate(verdict.caveats, start=1):
+        report["note" if len(verdict.caveats) == 1 else f"note {number}"] = caveat
     if verdict.band is not None and math.isfinite(verdict.band):
         report["band"] = f"{verdict.band:.3g} (float64 may choose another expert where logits are closer than this)"
     for name, value in verdict.effort.items():
@@ -83,9 +89,6 @@ def save_certificate(verdict: Verdict, path: Path | None) -> str | None:
     from moet.verify.result import Proved
 
     if path is None or not isinstance(verdict, Proved):
-        return None
-    if verdict.certificate is None:
-        say("no certificate was written: proofs about soft models rest on bounds of the exponential function")
         return None
     verdict.certificate.save(path)
     return str(path)

@@ -40,7 +40,13 @@ def verify(
     where: Where = None,
     certificate: CertificateFile = None,
     plot: Annotated[Path | None, typer.Option(help="File to draw a counterexample to, such as trace.png.")] = None,
-    timeout: Timeout = 60.0,
+    timeout: Timeout = None,
+    cpu_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help="Seconds of CPU time after which the answer is unknown; 600 for runs and 60 for answers."
+        ),
+    ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +59,9 @@ def verify(
     if (system is None) == (always is None):
         raise InputError("give either --system (a question about runs) or --always (a question about answers)")
     if always is not None:
-        answer_always(model, always, where, certificate, timeout, seed, as_json)
+        answer_always(
+            model, always, where, certificate, timeout, 60.0 if cpu_limit is None else cpu_limit, seed, as_json
+        )
         return
     for path in (certificate, plot):
         if path is not None:
@@ -73,10 +81,11 @@ def verify(
     subject = systems.find(str(system))
     mixture = load(model)
     shown = not as_json
+    limits = {"timeout": timeout, "cpu_limit": 600.0 if cpu_limit is None else cpu_limit}
     if within is not None:
-        verdict = reaches(mixture, subject, goal, within=within, timeout=timeout, seed=seed, verbose=shown)
+        verdict = reaches(mixture, subject, goal, within=within, **limits, seed=seed, verbose=shown)
     else:
-        verdict = safe(mixture, subject, steps, timeout=timeout, seed=seed, verbose=shown)
+        verdict = safe(mixture, subject, steps, **limits, seed=seed, verbose=shown)
     saved = save_certificate(verdict, certificate)
     trace = verdict.trace if isinstance(verdict, Refuted) else None
     if plot is not None and trace is not None:

@@ -9,7 +9,7 @@ import typer
 
 from moet.cli.inputs import At, known_task, read_input, units_of
 from moet.cli.output import AsJson, print_json
-from moet.cli.verdicts import Where, domain, finite, named, verdict_document
+from moet.cli.verdicts import CpuLimit, Timeout, Where, domain, finite, named, verdict_document
 
 if TYPE_CHECKING:
     from moet.explain import Why
@@ -24,7 +24,8 @@ def why(
         Literal["l1", "linf"], typer.Option(help="Nearest by the sum of the changes (l1), or by the largest (linf).")
     ] = "l1",
     where: Where = None,
-    timeout: Annotated[float, typer.Option(min=0.0, help="Seconds to look for the nearest other answer.")] = 10.0,
+    timeout: Timeout = None,
+    cpu_limit: CpuLimit = 10.0,
     as_json: AsJson = False,
 ) -> None:
     """Say why a model answers one input as it does, and what would change the answer.
@@ -37,7 +38,7 @@ def why(
     mixture = load(model)
     x = read_input(at, mixture)
     units = units_of(mixture, known_task(mixture))
-    reasons = explain(mixture, x, norm=norm, domain=domain(where), timeout=timeout, units=units)
+    reasons = explain(mixture, x, norm=norm, domain=domain(where), timeout=timeout, cpu_limit=cpu_limit, units=units)
     if as_json:
         about = {"model": str(model), "at": named(x, mixture), "units": units, "norm": norm, "where": where}
         print_json(about | _document(reasons, mixture))

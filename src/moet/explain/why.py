@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from moet.verify.box import Box
     from moet.verify.result import Closest, Unknown
 
-TIMEOUT = 10.0
+CPU_LIMIT = 10.0
 """Seconds for the nearest input with another answer."""
 
 
@@ -164,7 +164,8 @@ def why(
     *,
     norm: Literal["l1", "linf"] = "l1",
     domain: Box | None = None,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     units: Mapping[str, str] | None = None,
 ) -> Why:
     """Give the reasons for the answer to one input.
@@ -179,7 +180,9 @@ def why(
     domain : Box, optional
         Where to look for the nearest other answer.
     timeout : float or None
-        Seconds for that search, the only part that takes time.
+        Seconds of the wall clock for that search, the only part that takes time; no limit by default.
+    cpu_limit : float or None
+        Seconds of CPU time for it.
     units : mapping, optional
         Units by feature name.
 
@@ -206,7 +209,7 @@ def why(
         probabilities=tuple(mixture.predict_proba([state])[0].tolist()) if soft else opinions[0].probabilities,
         opinions=opinions,
         contest=None if mixture.n_experts == 1 else _contest(mixture, state, *opinions[:2]),
-        closest=_closest(mixture, state, norm, domain, timeout),
+        closest=_closest(mixture, state, norm, domain, timeout, cpu_limit),
     )
 
 
@@ -262,12 +265,17 @@ def _contest(mixture: Mixture, state: np.ndarray, first: Opinion, second: Opinio
 
 
 def _closest(
-    mixture: Mixture, state: np.ndarray, norm: Literal["l1", "linf"], domain: Box | None, timeout: float | None
+    mixture: Mixture,
+    state: np.ndarray,
+    norm: Literal["l1", "linf"],
+    domain: Box | None,
+    timeout: float | None,
+    cpu_limit: float | None,
 ) -> Closest | Unknown:
     from moet.verify import Unknown, closest  # here, not above: the only thing that explanations need proofs for
 
     try:
-        return closest(mixture, state, norm, domain, timeout=timeout)
+        return closest(mixture, state, norm, domain, timeout=timeout, cpu_limit=cpu_limit)
     except InputError as error:
         if mixture.prediction == "soft" and domain is None:
             return Unknown(reason=str(error))  # some searches in soft models need a bounded domain

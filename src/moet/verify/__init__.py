@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from moet.verify.box import Box
     from moet.verify.checker.certificate import Certificate
     from moet.verify.checking import check
-    from moet.verify.inputs.contrast import differences
+    from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.nearest import closest, robustness_radius
     from moet.verify.inputs.queries import always, equivalent
     from moet.verify.loops.questions import reaches, safe
@@ -43,7 +43,7 @@ __all__ = [
 _HOME = {
     **dict.fromkeys(["always", "equivalent"], "inputs.queries"),
     **dict.fromkeys(["closest", "robustness_radius"], "inputs.nearest"),
-    "differences": "inputs.contrast",
+    "differences": "inputs.difference_regions",
     **dict.fromkeys(["Closest", "Differences", "Proved", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
     **dict.fromkeys(["reaches", "safe"], "loops.questions"),
     "Box": "box",

@@ -14,14 +14,19 @@ from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.verify.box import Bounds, Box
+from moet.verify.rounding import FURTHEST
 
 Floats = NDArray[np.float64]
 
-TIMEOUT = 60.0
-"""Default time limit of a question in seconds."""
+CPU_LIMIT = 60.0
+"""Default limit of a question about single inputs, in seconds of CPU time."""
 
-_LARGEST = 1e150
 _MOST_OPEN = 12
+
+
+def is_soft(mixture: Mixture) -> bool:
+    """Whether several experts vote; one alone answers as in a hard mixture."""
+    return mixture.prediction == "soft" and mixture.n_experts > 1
 
 
 def known_labels(labels: Iterable[Any], mixtures: Sequence[Mixture]) -> list[Any]:
@@ -67,7 +72,7 @@ def domain_bounds(domain: Box | None, mixture: Mixture) -> Bounds:
         raise InputError(f"domain must be a Box, got {type(domain).__name__}")
     lo, hi = (domain or Box()).bounds(mixture.feature_names)
     for side in (*lo, *hi):
-        if _LARGEST < abs(side) < math.inf:
+        if FURTHEST < abs(side) < math.inf:
             raise InputError(f"a side of the domain is {side:g}; leave it open instead")
     return lo, hi
 
@@ -80,8 +85,8 @@ def state(x: ArrayLike, mixture: Mixture) -> Floats:
         raise InputError(f"an input must be an array of numbers: {error}") from None
     if array.shape != (mixture.n_features,):
         raise InputError(f"an input of this model has {mixture.n_features} numbers, got shape {array.shape}")
-    if not np.all(np.abs(array) <= _LARGEST):
-        raise InputError(f"an input must be finite, and not beyond {_LARGEST:g}, got {array.tolist()}")
+    if not np.all(np.abs(array) <= FURTHEST):
+        raise InputError(f"an input must be finite, and not beyond {FURTHEST:g}, got {array.tolist()}")
     return array
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,8 @@ from numpy.typing import NDArray
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF
 from moet.verify.rational import Row
+
+_LARGEST = Fraction(sys.float_info.max)
 
 
 class ExactMixture:
@@ -29,9 +34,18 @@ class ExactMixture:
             b + sum(w * v for w, v in zip(row, x, strict=True)) for row, b in zip(self.weights, self.bias, strict=True)
         ]
 
+    @cached_property
+    def _whole(self) -> list[tuple[list[int], int]]:
+        """Weights and bias of every expert, times one number that makes them all whole."""
+        scale = math.lcm(*(number.denominator for row in (*self.weights, self.bias) for number in row))
+        pairs = zip(self.weights, self.bias, strict=True)
+        return [([int(w * scale) for w in row], int(b * scale)) for row, b in pairs]
+
     def expert(self, x: Sequence[Fraction]) -> int:
         """Index of the first expert with the largest logit."""
-        logits = self.logits(x)
+        scale = math.lcm(*(value.denominator for value in x))
+        whole = [value.numerator * (scale // value.denominator) for value in x]
+        logits = [b * scale + sum(map(mul, row, whole)) for row, b in self._whole]
         return logits.index(max(logits))
 
     def answer(self, x: Sequence[Fraction]) -> int:
@@ -65,5 +79,9 @@ def exactly(x: Sequence[float]) -> list[Fraction]:
 
 def rounded(x: Sequence[Fraction]) -> NDArray[np.float64]:
     """Numbers as the nearest float64 ones; the largest finite ones where they are out of range."""
-    largest = Fraction(sys.float_info.max)
-    return np.array([float(min(max(value, -largest), largest)) for value in x])
+    return np.array([as_float(value) for value in x])
+
+
+def as_float(value: Fraction) -> float:
+    """The nearest float64 number; the largest finite one if it is out of range."""
+    return float(min(max(value, -_LARGEST), _LARGEST))

@@ -11,7 +11,7 @@ floating-point arithmetic cannot decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -19,8 +19,9 @@ ZERO = Fraction(0)
 Number = tuple[Fraction, Fraction]
 """value + multiple·δ"""
 
-_LARGEST_VIOLATION_STEPS = 50
-"""So many steps repair the largest violation, which is quick but may cycle; then Bland's rule, which may not."""
+_GREEDY_STEPS = 50
+"""So many steps, and four per variable, repair the largest violation by the variable that has most room for it, which
+is quick but may cycle; then Bland's rule, which may not."""
 
 
 class Row(NamedTuple):
@@ -66,13 +67,14 @@ def decide(
         if low and high and (low.bound > high.bound or (low.bound == high.bound and (low.strict or high.strict))):
             return {}
     simplex = _Simplex(rows, lower, upper, start)
-    step = 0
-    while (violated := simplex.violated(by_size=step < _LARGEST_VIOLATION_STEPS)) is not None:
-        column = simplex.repairing_column(violated)
+    greedy = _GREEDY_STEPS + 4 * len(lower)
+    while (violated := simplex.violated(by_size=greedy > 0)) is not None:
+        column = simplex.widest_column(violated) if greedy > 0 else simplex.first_column(violated)
         if column is None:
             return simplex.explanation(violated)
-        simplex.repair(violated, column)
-        step += 1
+        if not (greedy > 0 and simplex.exhausted(violated, column)):
+            simplex.repair(violated, column)
+        greedy -= 1
     return simplex.point()
 
 
@@ -136,19 +138,46 @@ class _Simplex:
         low = self.lower[self.basic[i]]
         return low is not None and self.value[self.basic[i]] < low
 
-    def repairing_column(self, i: int) -> int | None:
+    def first_column(self, i: int) -> int | None:
         """Column of smallest variable that can move row ``i`` towards its bound, or None."""
+        return min((j for j, _ in self._repairing(i)), key=lambda j: self.columns[j], default=None)
+
+    def widest_column(self, i: int) -> int | None:
+        """Column that can move row ``i`` furthest towards its bound, or None."""
+        return max(self._repairing(i), key=lambda pair: self._reach(i, *pair), default=(None, None))[0]
+
+    def exhausted(self, i: int, j: int) -> bool:
+        """Move a column to its own bound if that does not yet bring row ``i`` to its bound; whether it was moved."""
+        limit = next(limit for column, limit in self._repairing(i) if column == j)
+        excess = self._excess(self.basic[i])
+        assert excess is not None
+        if limit is None or self._reach(i, j, limit)[1] >= excess:
+            return False
+        variable = self.columns[j]
+        step = limit[0] - self.value[variable][0], limit[1] - self.value[variable][1]
+        for r, other in enumerate(self.basic):
+            self.value[other] = _add(self.value[other], self.table[r][j], step)
+        self.value[variable] = limit
+        return True
+
+    def _repairing(self, i: int) -> Iterator[tuple[int, Number | None]]:
+        """Columns that can move row ``i`` towards its bound, with the bound they move to."""
         grow = self._must_grow(i)
-        best = None
         for j, coefficient in enumerate(self.table[i]):
-            if not coefficient:
-                continue
-            variable = self.columns[j]
-            limit = self.upper[variable] if (coefficient > 0) == grow else self.lower[variable]
-            blocked = limit is not None and self.value[variable] == limit
-            if not blocked and (best is None or variable < self.columns[best]):
-                best = j
-        return best
+            if coefficient:
+                variable = self.columns[j]
+                limit = self.upper[variable] if (coefficient > 0) == grow else self.lower[variable]
+                if limit is None or self.value[variable] != limit:
+                    yield j, limit
+
+    def _reach(self, i: int, j: int, limit: Number | None) -> tuple[bool, Number]:
+        """How far a column can move row ``i``: whether without end, and if not, how far; its coefficient if so."""
+        size, value = abs(self.table[i][j]), self.value[self.columns[j]]
+        if limit is None:
+            return True, (size, ZERO)
+        room = limit[0] - value[0], limit[1] - value[1]
+        sign = 1 if room > (ZERO, ZERO) else -1
+        return False, (sign * size * room[0], sign * size * room[1])
 
     def explanation(self, i: int) -> dict[int, Fraction]:
         """Multipliers of the rows that keep row ``i`` of the table from its bound, its own included."""

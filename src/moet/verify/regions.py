@@ -16,7 +16,7 @@ from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
 from moet.verify.box import Box
-from moet.verify.exact import ExactMixture, exactly
+from moet.verify.exact import ExactMixture, exactly, rounded
 from moet.verify.rational import ZERO, Row, Side, decide
 
 Floats = NDArray[np.float64]
@@ -60,9 +60,9 @@ class Polytope:
         return decide(rows, lower, upper, start)
 
     def halfspaces(self) -> tuple[Floats, Floats]:
-        """Rows as floats, A x >= b, for drawing; rounding and strictness are lost."""
-        coefficients = [[float(c) for c in row.coefficients] for row in self.rows]
-        return np.array(coefficients).reshape(-1, len(self.lo)), np.array([float(row.bound) for row in self.rows])
+        """Rows as floats, A x >= b, for drawing and guessing; rounding and strictness are lost."""
+        A = np.array([rounded(row.coefficients) for row in self.rows]).reshape(-1, len(self.lo))
+        return A, rounded([row.bound for row in self.rows])
 
 
 def _side(bound: float, strict: bool) -> Side | None:

@@ -43,6 +43,9 @@ class Verdict:
     claim : str or None
         What was proved, in words and with exact numbers, on every :class:`Proved` that has a certificate: what an
         auditor signs. None on others.
+    caveats : tuple of str
+        What the verdict does not say though one might think so, in words: inputs that are not covered, or that float64
+        rounding may make a deployed model answer otherwise.
     effort : mapping
         What the answer took, by name: ``seconds`` (``search_seconds`` and ``check_seconds`` apart where there was
         something to check) and counts of what was examined.
@@ -51,6 +54,7 @@ class Verdict:
     band: float | None = None
     checked: bool = False
     claim: str | None = None
+    caveats: tuple[str, ...] = ()
     effort: Mapping[str, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -63,8 +67,7 @@ class Proved(Verdict):
 
     Attributes
     ----------
-    certificate : Certificate or None
-        None for soft models only, whose proofs rest on interval bounds of the exponential function.
+    certificate : Certificate
     """
 
     certificate: Any = None

@@ -14,13 +14,14 @@ this one formula, some 1e-15 of its terms: callers leave a margin). An iteration
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from moet.jit import BORROWING
+from moet.jit import BORROWING, INLINED
 
 OPTIMAL = 0
 """The bound is attained at the returned point."""
@@ -132,6 +133,118 @@ def _factor(
     return True
 
 
+@njit(**INLINED)
+def _rank(code: int, n_rows: int) -> int:
+    return code if code >= 0 else n_rows - code
+
+
+@njit(**INLINED)
+def _start_at_corner(objective: Any, low: Any, high: Any, basis: Any, dual: Any, x: Any, work: Any) -> None:
+    """Begin at the corner of the box that the objective points to."""
+    d = len(objective)
+    for k in range(d):
+        for i in range(d):
+            work[k, i] = 0.0
+        up = objective[k] >= 0.0
+        basis[k] = -1 - 2 * k if up else -2 - 2 * k
+        dual[k] = abs(objective[k])
+        work[k, k] = 1.0 if up else -1.0
+        x[k] = high[k] if up else low[k]
+    basis[d] = -1
+    dual[d] = 0.0
+
+
+@njit(**INLINED)
+def _entering(rows: Any, limits: Any, n_rows: int, low: Any, high: Any, x: Any, excess: Any, careful: bool) -> Any:
+    """Most violated constraint (if careful, the first one), and by how much; by ``TOLERANCE`` if there is none."""
+    d = len(x)
+    for i in range(n_rows):
+        excess[i] = -limits[i]
+    for k in range(d):
+        xk = x[k]
+        for i in range(n_rows):
+            excess[i] += rows[k, i] * xk
+    entering = 0
+    worst = TOLERANCE
+    for i in range(n_rows):
+        if excess[i] > worst:
+            worst = excess[i]
+            entering = i
+            if careful:
+                break
+    if worst == TOLERANCE or not careful:
+        for k in range(d):
+            if x[k] - high[k] > worst:
+                worst = x[k] - high[k]
+                entering = -1 - 2 * k
+            if low[k] - x[k] > worst:
+                worst = low[k] - x[k]
+                entering = -2 - 2 * k
+    return entering, worst
+
+
+@njit(**INLINED)
+def _combination(entering: int, rows: Any, work: Any, mu: Any) -> None:
+    """Write a constraint as a combination ``mu`` of those in the basis, whose inverse is in ``work``."""
+    d = len(rows)
+    for i in range(d):
+        if entering >= 0:
+            total = 0.0
+            for k in range(d):
+                total += work[k, i] * rows[k, entering]
+            mu[i] = total
+        else:
+            k, sign = _side(entering)
+            mu[i] = sign * work[k, i]
+
+
+@njit(**INLINED)
+def _leaving(n_rows: int, basis: Any, dual: Any, mu: Any, careful: bool) -> Any:
+    """Place in the basis that keeps all multipliers from becoming negative, or -1; and the multiplier that comes in."""
+    leaving = -1
+    ratio = np.inf
+    for i in range(len(basis) - 1):
+        if mu[i] > _PIVOT:
+            candidate = dual[i] / mu[i]
+            tie = leaving >= 0 and abs(candidate - ratio) <= 1e-12 * ratio
+            if tie:
+                better = _rank(basis[i], n_rows) < _rank(basis[leaving], n_rows) if careful else mu[i] > mu[leaving]
+            else:
+                better = candidate < ratio
+            if better:
+                ratio = candidate
+                leaving = i
+    return leaving, ratio
+
+
+@njit(**INLINED)
+def _contradiction(entering: int, rows: Any, limits: Any, low: Any, high: Any, basis: Any, dual: Any, mu: Any) -> float:
+    """Combine a constraint that nothing can make way for with those that stand in its way to 0 <= bound."""
+    d = len(low)
+    basis[d] = entering
+    dual[d] = 1.0
+    for i in range(d):
+        dual[i] = max(0.0, -mu[i])
+        mu[i] = 0.0
+    return proven_bound(mu[:d], rows, limits, low, high, basis, dual)
+
+
+@njit(**INLINED)
+def _step(leaving: int, ratio: float, worst: float, dual: Any, x: Any, mu: Any, work: Any) -> None:
+    """Move to the point of the new basis: update multipliers, point and inverse."""
+    d = len(x)
+    for i in range(d):
+        dual[i] = max(0.0, dual[i] - ratio * mu[i])
+    dual[leaving] = ratio
+    length = worst / mu[leaving]
+    for k in range(d):
+        x[k] -= length * work[k, leaving]
+        share = work[k, leaving] / mu[leaving]
+        for i in range(d):
+            work[k, i] -= share * mu[i]
+        work[k, leaving] = share
+
+
 @njit(**BORROWING)
 def maximise(
     objective: Any,
@@ -172,18 +285,8 @@ def maximise(
         Upper bound of the objective proven by ``basis`` and ``dual``; +inf if UNSURE.
     """
     d = len(objective)
-    mu = work[2 * d]
-    excess = work[2 * d + 1]
-    for k in range(d):
-        for i in range(d):
-            work[k, i] = 0.0
-        up = objective[k] >= 0.0
-        basis[k] = -1 - 2 * k if up else -2 - 2 * k
-        dual[k] = abs(objective[k])
-        work[k, k] = 1.0 if up else -1.0
-        x[k] = high[k] if up else low[k]
-    basis[d] = -1
-    dual[d] = 0.0
+    mu, excess = work[2 * d], work[2 * d + 1]
+    _start_at_corner(objective, low, high, basis, dual, x, work)
     age = 0  # steps since the inverse was computed afresh
     stalled = 0
     last = np.inf
@@ -202,65 +305,17 @@ def maximise(
         stalled = 0 if value < last - 1e-13 else stalled + 1
         last = min(last, value)
         careful = stalled > _STALL  # Bland's rule: no cycles, but slow
-
-        for i in range(n_rows):
-            excess[i] = -limits[i]
-        for k in range(d):
-            xk = x[k]
-            for i in range(n_rows):
-                excess[i] += rows[k, i] * xk
-        entering = 0
-        worst = TOLERANCE
-        for i in range(n_rows):
-            if excess[i] > worst:
-                worst = excess[i]
-                entering = i
-                if careful:
-                    break
-        if worst == TOLERANCE or not careful:
-            for k in range(d):
-                if x[k] - high[k] > worst:
-                    worst = x[k] - high[k]
-                    entering = -1 - 2 * k
-                if low[k] - x[k] > worst:
-                    worst = low[k] - x[k]
-                    entering = -2 - 2 * k
+        entering, worst = _entering(rows, limits, n_rows, low, high, x, excess, careful)
         if worst == TOLERANCE:
             bound = proven_bound(objective, rows, limits, low, high, basis, dual)
             if age == 0 or bound <= value + 1e-10 * (1.0 + abs(value)):
                 return OPTIMAL, bound
             age = _REFACTOR
             continue
-
-        for i in range(d):
-            if entering >= 0:
-                total = 0.0
-                for k in range(d):
-                    total += work[k, i] * rows[k, entering]
-                mu[i] = total
-            else:
-                k, sign = _side(entering)
-                mu[i] = sign * work[k, i]
-        leaving = -1
-        ratio = np.inf
-        for i in range(d):
-            if mu[i] > _PIVOT:
-                candidate = dual[i] / mu[i]
-                tie = leaving >= 0 and abs(candidate - ratio) <= 1e-12 * ratio
-                if tie:
-                    better = _rank(basis[i], n_rows) < _rank(basis[leaving], n_rows) if careful else mu[i] > mu[leaving]
-                else:
-                    better = candidate < ratio
-                if better:
-                    ratio = candidate
-                    leaving = i
+        _combination(entering, rows, work, mu)
+        leaving, ratio = _leaving(n_rows, basis, dual, mu, careful)
         if leaving < 0:
-            basis[d] = entering
-            dual[d] = 1.0
-            for i in range(d):
-                dual[i] = max(0.0, -mu[i])
-                mu[i] = 0.0
-            bound = proven_bound(mu[:d], rows, limits, low, high, basis, dual)
+            bound = _contradiction(entering, rows, limits, low, high, basis, dual, mu)
             if bound < _CONTRADICTION:
                 return EMPTY, bound
             if age == 0:
@@ -269,25 +324,10 @@ def maximise(
             dual[d] = 0.0
             age = _REFACTOR
             continue
-
-        for i in range(d):
-            dual[i] = max(0.0, dual[i] - ratio * mu[i])
-        dual[leaving] = ratio
         basis[leaving] = entering
-        length = worst / mu[leaving]
-        for k in range(d):
-            x[k] -= length * work[k, leaving]
-            share = work[k, leaving] / mu[leaving]
-            for i in range(d):
-                work[k, i] -= share * mu[i]
-            work[k, leaving] = share
+        _step(leaving, ratio, worst, dual, x, mu, work)
         age += 1
     return UNSURE, np.inf
-
-
-@njit(**BORROWING)
-def _rank(code: int, n_rows: int) -> int:
-    return code if code >= 0 else n_rows - code
 
 
 class Solution(NamedTuple):
@@ -317,6 +357,8 @@ def solve(
 ) -> Solution:
     """Maximise objective·x over {A x <= b, low <= x <= high}; scales the problem and calls :func:`maximise`.
 
+    Numbers so large or so small that scaling them overflows make it UNSURE.
+
     Parameters
     ----------
     objective, low, high : array of float, shape (d,)
@@ -330,14 +372,17 @@ def solve(
     middle, radius = (low + high) / 2, (high - low) / 2
     c, A, b = np.asarray(objective, float), np.asarray(A, float).reshape(-1, len(low)), np.asarray(b, float)
     d, m = len(low), len(b)
-    scale = np.abs(A) @ radius
-    scale[scale == 0.0] = 1.0
-    weight = float(np.abs(c) @ radius) or 1.0
-    rows = np.zeros((d, max(m, 1)))
-    rows[:, :m] = (A * radius / scale[:, None]).T
-    limits = np.zeros(max(m, 1))
-    limits[:m] = (b - A @ middle) / scale
-    offset = float(c @ middle)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = np.abs(A) @ radius
+        scale[scale == 0.0] = 1.0
+        weight = float(np.abs(c) @ radius) or 1.0
+        rows = np.zeros((d, max(m, 1)))
+        rows[:, :m] = (A * radius / scale[:, None]).T
+        limits = np.zeros(max(m, 1))
+        limits[:m] = (b - A @ middle) / scale
+        offset = float(c @ middle)
+    if not (np.all(np.isfinite(rows)) and np.all(np.isfinite(limits)) and math.isfinite(weight + offset)):
+        return Solution(UNSURE, np.inf, middle, np.empty(0, np.int64), np.empty(0))
     basis, dual, y = np.empty(d + 1, np.int64), np.empty(d + 1), np.empty(d)
     work = np.empty((2 * d + 2, max(m, d)))
     one = np.ones(d)
@@ -345,6 +390,9 @@ def solve(
         c * radius / weight, rows, limits, m, -one, one, (enough - offset) / weight, basis, dual, y, work
     )
     used = (basis >= 0) & (dual > 0.0)
-    multipliers = dual[used] / scale[basis[used]] * (1.0 if status == EMPTY else weight)
-    bound = bound if status == EMPTY else bound * weight + offset
-    return Solution(status, bound, middle + radius * y, basis[used], multipliers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        multipliers = dual[used] / scale[basis[used]] * (1.0 if status == EMPTY else weight)
+        x, bound = middle + radius * y, bound if status == EMPTY else bound * weight + offset
+    if not (np.all(np.isfinite(multipliers)) and np.all(np.isfinite(x))):
+        return Solution(UNSURE, np.inf, middle, np.empty(0, np.int64), np.empty(0))
+    return Solution(status, bound, x, basis[used], multipliers)

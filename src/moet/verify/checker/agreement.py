@@ -14,6 +14,7 @@ has no test left only a cut is a proof.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -57,11 +58,11 @@ class Condition(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Trees with the group of all leaves below each node (-1: several), and conditions[e][k]: e answers, not k."""
+    """Trees with the group of all leaves below each node (-1: several), and conditions(e)[k]: e answers, not k."""
 
     trees: list[PlainTree]
     only: list[list[int]]
-    conditions: list[list[Condition]]
+    conditions: Callable[[int], list[Condition]]
 
 
 def check_agreement(
@@ -70,7 +71,6 @@ def check_agreement(
     """Raise :class:`CertificateError` unless the records prove that ``a`` and ``b`` agree."""
     for e, tree_a in enumerate(a.trees):
         for f, tree_b in enumerate(b.trees):
-            conditions = [*a.conditions[e], *b.conditions[f]]
             silent = {e, len(a.trees) + f}  # an expert is no rival of its own
             stack = [(0, 0, sides)]
             while stack:
@@ -82,6 +82,7 @@ def check_agreement(
                     raise CertificateError("too many boxes wait to be looked at: the trees are too deep")
                 code = records.code()
                 if code in (_CUT, _EXACT_CUT):
+                    conditions = [*a.conditions(e), *b.conditions(f)]
                     _check_cut(_multipliers(records, code), conditions, silent, box, ball, records.meter)
                 elif code != _SPLIT:
                     raise CertificateError(f"unknown code {code}")

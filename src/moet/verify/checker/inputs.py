@@ -2,7 +2,8 @@
 
 Each of them claims that two grouped models (classes gathered into groups; one of them may be constant) answer every
 input of a body with the same group: what the body, the groups and the conditions of the experts are is made from the
-claim here, and :mod:`~moet.verify.checker.agreement` goes through the proof.
+claim here, and :mod:`~moet.verify.checker.agreement` goes through the proof. Claims about soft models are a matter of
+:mod:`~moet.verify.checker.soft`.
 
 All arithmetic is on integers: coordinates are multiplied by one number, and weights by another, that make them whole.
 """
@@ -13,9 +14,11 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
+from operator import add
+from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker import claims
+from moet.verify.checker import claims, soft
 from moet.verify.checker.agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.meter import Meter, cost
@@ -35,18 +38,17 @@ def check_static(certificate: Certificate, models: Sequence[PlainModel], meter: 
     n_models = 2 if certificate.kind == "equivalent" else 1
     if len(models) != n_models:
         raise CertificateError(f"the proof is about {n_models} model(s), got {len(models)}")
-    if not all(model.is_hard for model in models):
-        raise CertificateError("certificates are about hard models")
     for model in models:
         meter.hold(len(model.bias) ** 2 * (len(model.feature_names) + 1))
     claim, records = plain(certificate.claim), certificate.records(meter)
     first, last = models[0], models[-1]
+    hard = all(model.is_hard for model in models)
     if certificate.kind == "always":
-        _check_always(claims.always(claim, first), first, records)
+        (_check_always if hard else soft.check_always)(claims.always(claim, first), first, records)
     elif certificate.kind == "equivalent":
-        _check_equivalent(claims.equivalent(claim, first, last), first, last, records)
+        (_check_equivalent if hard else soft.check_equivalent)(claims.equivalent(claim, first, last), models, records)
     else:
-        _check_closest(claims.closest(claim, first), first, records)
+        (_check_closest if hard else soft.check_closest)(claims.closest(claim, first), first, records)
     records.finish()
 
 
@@ -56,12 +58,13 @@ def _check_always(claim: claims.Always, model: PlainModel, records: Records) -> 
     lo, hi = claim.box
     for part_lo, part_hi in _parts_of_one_sign(model, lo, hi):
         unit = _coordinate_unit([model], [*part_lo, *part_hi])
-        conditions = _relaxed_conditions(model, part_lo, part_hi)
-        (a,) = _grouped([model], [groups], unit, [conditions], records)
+        logits = _rounded_logits(model, part_lo, part_hi)
+        (a,) = _grouped([model], [groups], unit, [logits], records)
         check_agreement(records, a, _constant(len(lo)), _sides(part_lo, part_hi, unit), None)
 
 
-def _check_equivalent(claim: claims.Equivalent, first: PlainModel, second: PlainModel, records: Records) -> None:
+def _check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], records: Records) -> None:
+    first, second = pair
     number = {label: k + 1 for k, label in enumerate(dict.fromkeys(map(typed, [*first.classes, *second.classes])))}
     if claim.classes is not None:
         wanted = set(map(typed, claim.classes))
@@ -69,7 +72,7 @@ def _check_equivalent(claim: claims.Equivalent, first: PlainModel, second: Plain
     lo, hi = claim.box
     unit = _coordinate_unit([first, second], [*lo, *hi])
     groups = [[number[typed(label)] for label in model.classes] for model in (first, second)]
-    a, b = _grouped([first, second], groups, unit, [_exact_conditions(first), _exact_conditions(second)], records)
+    a, b = _grouped([first, second], groups, unit, [_exact_logits(first), _exact_logits(second)], records)
     check_agreement(records, a, b, _sides(lo, hi, unit), None)
 
 
@@ -89,7 +92,7 @@ def _check_closest(claim: claims.Closest, model: PlainModel, records: Records) -
                 (max(low, Side(c - radius, True)), min(high, Side(c + radius, True), key=from_above))
                 for (low, high), c in zip(sides, centre, strict=True)
             ]
-    (a,) = _grouped([model], [groups], unit, [_exact_conditions(model)], records)
+    (a,) = _grouped([model], [groups], unit, [_exact_logits(model)], records)
     check_agreement(records, a, _constant(len(lo)), sides, ball)
 
 
@@ -143,23 +146,26 @@ def _coordinate_unit(models: Sequence[PlainModel], values: Iterable[Fraction | N
     return math.lcm(*denominators)
 
 
-Linear = tuple[list[Fraction], Fraction, bool]
-"""Coefficients, bound and strictness of a condition in the units of the model."""
+class _Logit(NamedTuple):
+    """Logit of an expert, and how far float64 arithmetic may be from it: error + slope·x."""
+
+    weights: list[Fraction]
+    bias: Fraction
+    slope: list[Fraction]
+    error: Fraction
 
 
-def _exact_conditions(model: PlainModel) -> list[list[Linear]]:
-    """conditions[e][k]: expert e answers rather than k, in exact arithmetic; the first of equals answers."""
-    weights = [[Fraction(w) for w in row] for row in model.weights]
-    bias = [Fraction(b) for b in model.bias]
-    experts = range(len(bias))
+def _exact_logits(model: PlainModel) -> list[_Logit]:
+    """Logits in exact arithmetic."""
+    nothing = [Fraction(0)] * len(model.feature_names)
     return [
-        [([v - w for v, w in zip(weights[e], weights[k], strict=True)], bias[k] - bias[e], k < e) for k in experts]
-        for e in experts
+        _Logit([Fraction(w) for w in row], Fraction(b), nothing, Fraction(0))
+        for row, b in zip(model.weights, model.bias, strict=True)
     ]
 
 
-def _relaxed_conditions(model: PlainModel, lo: list[Fraction | None], hi: list[Fraction | None]) -> list[list[Linear]]:
-    """conditions[e][k]: float64 arithmetic may prefer expert e to k.
+def _rounded_logits(model: PlainModel, lo: list[Fraction | None], hi: list[Fraction | None]) -> list[_Logit]:
+    """Logits with the errors of float64 arithmetic.
 
     The error of a logit is at most (d + 2)·2⁻⁵³·(|b| + Σ|w_i||x_i|) + 2⁻³⁰⁰; |x_i| is at most the larger absolute value
     of two finite sides, and ±x_i where a side is open and the box on one side of zero. That holds where the sum in
@@ -167,67 +173,72 @@ def _relaxed_conditions(model: PlainModel, lo: list[Fraction | None], hi: list[F
     open; nothing is claimed of inputs further out for which it is not.
     """
     factor = Fraction(len(lo) + 2, 2**53)
-    slopes: list[list[Fraction]] = []
-    constants: list[Fraction] = []
-    for row, b in zip(model.weights, model.bias, strict=True):
-        size, slope, further = abs(Fraction(b)), [], Fraction(0)
-        for w, low, high in zip(row, lo, hi, strict=True):
+    logits = []
+    for weights, bias, _, _ in _exact_logits(model):
+        size, slope, further = abs(bias), [], Fraction(0)
+        for w, low, high in zip(weights, lo, hi, strict=True):
             if low is not None and high is not None:
-                size += abs(Fraction(w)) * max(abs(low), abs(high))
+                size += abs(w) * max(abs(low), abs(high))
                 slope.append(Fraction(0))
             else:
                 sign = 1 if low is not None and low >= 0 else -1
-                slope.append(sign * factor * abs(Fraction(w)))
-                further += abs(Fraction(w)) * _FAR
+                slope.append(sign * factor * abs(w))
+                further += abs(w) * _FAR
         if size + further >= _LARGEST_LOGIT and len(model.bias) > 1:
             raise CertificateError("the gate's logits may overflow in the domain")
-        slopes.append(slope)
-        constants.append(factor * size + Fraction(1, 2**300))
-    experts = range(len(model.bias))
-    return [
-        [
-            (
-                [c + s + t for c, s, t in zip(coefficients, slopes[e], slopes[k], strict=True)],
-                bound - constants[e] - constants[k],
-                False,
-            )
-            for k, (coefficients, bound, _) in zip(experts, row, strict=True)
-        ]
-        for e, row in zip(experts, _exact_conditions(model), strict=True)
-    ]
+        logits.append(_Logit(weights, bias, slope, factor * size + Fraction(1, 2**300)))
+    return logits
+
+
+class _Conditions:
+    """Conditions with whole numbers under which an expert answers rather than each of the others, when asked for.
+
+    In exact arithmetic the first of equals answers; if there are errors, all of them may.
+    """
+
+    def __init__(self, logits: list[_Logit], scale: int, unit: int, records: Records) -> None:
+        self._plus = [[int((w + s) * scale) for w, s in zip(g.weights, g.slope, strict=True)] for g in logits]
+        self._minus = [[int((s - w) * scale) for w, s in zip(g.weights, g.slope, strict=True)] for g in logits]
+        self._least = [int((g.bias - g.error) * scale) * unit for g in logits]
+        self._most = [int((g.bias + g.error) * scale) * unit for g in logits]
+        self._exact = not any(g.error for g in logits)
+        self._price = cost(len(logits) * (len(logits[0].weights) + 1), scale.bit_length() + unit.bit_length())
+        self._meter = records.meter
+        self._known: dict[int, list[Condition]] = {}
+
+    def __call__(self, e: int) -> list[Condition]:
+        if e not in self._known:
+            self._meter.spend(self._price)
+            rivals = enumerate(zip(self._minus, self._least, strict=True))
+            self._known[e] = [
+                Condition(list(map(add, self._plus[e], row)), least - self._most[e], self._exact and k < e)
+                for k, (row, least) in rivals
+            ]
+        return self._known[e]
 
 
 def _grouped(
-    models: Sequence[PlainModel],
-    groups: list[list[int]],
-    unit: int,
-    conditions: list[list[list[Linear]]],
-    records: Records,
+    models: Sequence[PlainModel], groups: list[list[int]], unit: int, logits: list[list[_Logit]], records: Records
 ) -> list[Grouped]:
     """Models with integers for coordinates and weights, both in the same units for all of them."""
-    linear = [condition for of_model in conditions for of_expert in of_model for condition in of_expert]
-    scale = math.lcm(*{number.denominator for row, bound, _ in linear for number in (*row, bound)})
+    numbers = (n for of_model in logits for g in of_model for n in (*g.weights, *g.slope, g.bias, g.error))
+    scale = math.lcm(*{number.denominator for number in numbers})
     d = len(models[0].feature_names)
-    records.meter.spend(cost(len(linear) * (d + 1), scale.bit_length() + unit.bit_length()))
+    n_numbers = sum(map(len, logits)) * (d + 1)
+    records.meter.spend(cost(4 * n_numbers, scale.bit_length() + unit.bit_length()))
     records.charge(20 * (1 + d), 20)
     result = []
-    for model, group_of_class, of_model in zip(models, groups, conditions, strict=True):
+    for model, group_of_class, of_model in zip(models, groups, logits, strict=True):
         trees = [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]
-        whole = [
-            [
-                Condition([int(c * scale) for c in row], int(bound * scale) * unit, strict)
-                for row, bound, strict in expert
-            ]
-            for expert in of_model
-        ]
-        result.append(Grouped(trees, [_only(tree, group_of_class) for tree in trees], whole))
+        only = [_only(tree, group_of_class) for tree in trees]
+        result.append(Grouped(trees, only, _Conditions(of_model, scale, unit, records)))
     return result
 
 
 def _constant(n_features: int) -> Grouped:
     """Model that answers everything with group 0."""
     silent = Condition([0] * n_features, 0, False)
-    return Grouped([PlainTree([-1], [0.0], [-1], [-1], [0])], [[0]], [[silent]])
+    return Grouped([PlainTree([-1], [0.0], [-1], [-1], [0], [[1.0]])], [[0]], lambda _: [silent])
 
 
 def _only(tree: PlainTree, groups: list[int]) -> list[int]:

@@ -21,13 +21,17 @@ Label = str | int | float | bool
 
 
 class PlainTree(NamedTuple):
-    """A tree: go left iff x[feature] <= threshold; ``label`` is the class index of a leaf and -1 elsewhere."""
+    """A tree: go left iff x[feature] <= threshold; ``label`` is the class index of a leaf and -1 elsewhere.
+
+    ``value`` holds the probabilities of the classes at every node.
+    """
 
     feature: list[int]
     threshold: list[float]
     left: list[int]
     right: list[int]
     label: list[int]
+    value: list[list[float]]
 
 
 class PlainModel(NamedTuple):
@@ -163,7 +167,7 @@ def _tree(arrays: dict[str, list[Any]], where: str) -> PlainTree:
         label.append(row.index(max(row)) if is_leaf else -1)
     if set(n_parents) != {1}:
         raise CertificateError(f"{where}: every node but the root must be the child of exactly one node")
-    return PlainTree(feature, threshold, left, right, label)
+    return PlainTree(feature, threshold, left, right, label, value)
 
 
 def _digest(

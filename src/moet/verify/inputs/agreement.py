@@ -20,7 +20,7 @@ from moet.verify.inputs.records import add_cut
 from moet.verify.limits import Deadline
 from moet.verify.rational import Row
 from moet.verify.regions import Polytope, single_groups
-from moet.verify.rounding import LogitErrors
+from moet.verify.rounding import LogitErrors, may_overflow
 
 Floats = NDArray[np.float64]
 
@@ -82,12 +82,13 @@ class Grouped:
     def conditions(self) -> tuple[Floats, Floats]:
         """Rows and sizes as :func:`moet.verify.inputs.agreement_kernel.walk` wants them."""
         gate = np.column_stack([self.mixture.gate_weights, -self.mixture.gate_bias])
-        rows = gate[:, None, :] - gate[None, :, :]
-        sizes = np.abs(gate)[:, None, :] + np.abs(gate)[None, :, :]
-        if self._relaxed is not None:
-            errors = np.column_stack([self._relaxed.slope * self._sign, -self._relaxed.constant])
-            rows += errors[:, None, :] + errors[None, :, :]
-            sizes += np.abs(errors)[:, None, :] + np.abs(errors)[None, :, :]
+        with np.errstate(over="ignore", invalid="ignore"):  # the walk takes what is not finite for undecided
+            rows = gate[:, None, :] - gate[None, :, :]
+            sizes = np.abs(gate)[:, None, :] + np.abs(gate)[None, :, :]
+            if self._relaxed is not None:
+                errors = np.column_stack([self._relaxed.slope * self._sign, -self._relaxed.constant])
+                rows += errors[:, None, :] + errors[None, :, :]
+                sizes += np.abs(errors)[:, None, :] + np.abs(errors)[None, :, :]
         n_numbers = rows.shape[2]
         return rows.reshape(-1, n_numbers), sizes.reshape(-1, n_numbers)
 
@@ -111,13 +112,30 @@ class Grouped:
         _, leaf = self._flat.leaves(X)
         return self.group_of_class[self._flat.leaf_class[leaf]]
 
+    def deployed_class(self, x: Floats) -> int:
+        """Class that the deployed predictor answers to one input, or -1 if its logits may overflow there."""
+        if may_overflow(self.mixture.gate_weights, self.mixture.gate_bias, x, x):
+            return -1
+        _, leaf = self._flat.leaves(np.ascontiguousarray(x)[None, :])
+        return int(self._flat.leaf_class[leaf[0]])
+
     def deployed_group(self, x: Floats) -> int:
-        """Group of the answer that the deployed predictor gives to one input."""
-        return int(self.deployed_groups(np.ascontiguousarray(x)[None, :])[0])
+        """Group of the answer that the deployed predictor gives to one input, or -1 if its logits may overflow."""
+        answer = self.deployed_class(x)
+        return -1 if answer < 0 else int(self.group_of_class[answer])
+
+    def groups_of_tree(self, expert: int, X: Floats) -> NDArray[np.int64]:
+        """Groups of the answers that an expert would give to the rows of ``X``."""
+        flat = FlatMixture.of(np.zeros((1, X.shape[1])), np.zeros(1), [self.mixture.trees[expert]])
+        return self.group_of_class[flat.leaf_class[flat.leaves(X)[1]]]
+
+    def exact_class(self, x: Floats) -> int:
+        """Class of the answer in exact arithmetic."""
+        return self.exact.answer(exactly(x.tolist()))
 
     def exact_group(self, x: Floats) -> int:
         """Group of the answer in exact arithmetic."""
-        return int(self.group_of_class[self.exact.answer(exactly(x.tolist()))])
+        return int(self.group_of_class[self.exact_class(x)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,12 +288,12 @@ class AgreementSearch:
 
 def _far(sides: tuple[Grouped, Grouped], lo: Floats, hi: Floats) -> Floats:
     """Numbers beyond all tests and sides, to stand in for infinity."""
-    far = np.where(np.isfinite(lo), np.abs(lo), 0.0) + np.where(np.isfinite(hi), np.abs(hi), 0.0)
+    far = np.maximum(np.where(np.isfinite(lo), np.abs(lo), 0.0), np.where(np.isfinite(hi), np.abs(hi), 0.0))
     for side in sides:
         for tree in side.mixture.trees:
             inner = tree.feature != LEAF
             np.maximum.at(far, tree.feature[inner], np.abs(tree.threshold[inner]))
-    return np.minimum(1e3 * (1.0 + far), 1e150)
+    return 1e3 * (1.0 + np.minimum(far, 1e147))
 
 
 def _stack_of_roots(

@@ -22,6 +22,7 @@ branches whose groups agree) is fixed, so that a checker can walk the same way:
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ MARGIN = 1e-8
 """Least slack, as a share of the range of a row over the box, from which on a point counts as found."""
 
 _CAP = 0.25
+_TINY = 1e-290
+"""More than all products that underflow can lose in a sum of terms of the gate."""
+_TINY_SHARE = 1e-150
+"""The same for sums that are multiplied by a coordinate afterwards; as in MARGIN, in units of the range of a row."""
 
 
 @njit(**OPTIONS)
@@ -193,7 +198,7 @@ def _by_intervals(rows: Any, sizes: Any, chosen: Any, names: Any, n_rows: int, l
                 most += w * lo[k]
             if sizes[i, k] > 0.0:
                 size += sizes[i, k] * max(abs(lo[k]), abs(hi[k]))
-        error = _error(d) * size
+        error = _error(d) * size + _TINY
         if most < -error:
             return names[c], n_kept
         if not least > error:
@@ -254,14 +259,13 @@ def _together(
         for k in range(d):
             scale[c] += abs(rows[i, k]) * radius[k]
             slack += rows[i, k] * middle[k]
-        flat |= not scale[c] > 0.0
+        flat |= not _TINY < scale[c] < 1.0 / _TINY  # nor a number that is none
         for k in range(d):
             program[k, c] = -rows[i, k] * radius[k] / scale[c]
         program[d, c] = 1.0
         limits[c] = slack / scale[c]
     if flat:
-        for k in range(d):
-            hint[k] = min(max(0.0, lo[k]), hi[k])
+        _stay(lo, hi, hint)
         return 0, 0
     if n_rows > 0:
         status, bound = maximise(objective, program, limits, n_rows, low, high, -MARGIN, basis, dual, z, scratch)
@@ -280,7 +284,17 @@ def _together(
     stay = 1.0 - z[d] / (2.0 * (1.0 + z[d])) if found else 1.0
     for k in range(d):
         hint[k] = min(max(middle[k] + stay * radius[k] * z[k], lo[k]), hi[k])
+        if not math.isfinite(hint[k]):
+            _stay(lo, hi, hint)
+            return 0, 0
     return 0, int(found)
+
+
+@njit(**OPTIONS)
+def _stay(lo: Any, hi: Any, hint: Any) -> None:
+    """Hint at the point of a box that is nearest to zero."""
+    for k in range(len(lo)):
+        hint[k] = min(max(0.0, lo[k]), hi[k])
 
 
 @njit(**OPTIONS)
@@ -301,7 +315,7 @@ def _contradictory(rows: Any, sizes: Any, chosen: Any, n_rows: int, lo: Any, hi:
         elif total_size > 0.0:
             slack += total * hi[k] if total > 0.0 else total * lo[k]
             size += total_size * max(abs(lo[k]), abs(hi[k]))
-    return slack < -(_error(d) + 8.0 * n_rows * 2.0**-53) * size
+    return slack < -(_error(d) + 8.0 * n_rows * 2.0**-53) * size - _TINY_SHARE
 
 
 @njit(**OPTIONS)

@@ -18,6 +18,9 @@ from moet.verify.regions import Polytope
 Floats = NDArray[np.float64]
 Norm = Literal["linf", "l1"]
 
+_LITTLE = Fraction(1, 10**9)
+"""Share of the largest coefficient below which one may be an error of floating-point multipliers."""
+
 
 def distances(x: Floats, y: Floats, norm: Norm) -> Floats:
     """Distances of points (last axis) from one another."""
@@ -74,12 +77,7 @@ class Ray:
         The largest value of direction·y over the box and a ball is a concave function of the radius. Its slopes are
         known, so the radius where it reaches the bound of the combined rows is too.
         """
-        rows = self.polytope.rows
-        direction = [ZERO] * len(self.x)
-        bound = ZERO
-        for i, factor in multipliers.items():
-            direction = [v + factor * c for v, c in zip(direction, rows[i].coefficients, strict=True)]
-            bound += factor * rows[i].bound
+        direction, bound = self._combined(multipliers)
         start, radius = self.nearest_in_box, self.box_distance
         if self.norm == "linf":  # at no further cost, every coordinate may go as far as the worst one had to
             start = [
@@ -98,6 +96,29 @@ class Ray:
             key=lambda move: -move[0] if self.norm == "l1" else math.inf if move[1] is None else move[1],
         )
         return _together(moves, missing, radius) if self.norm == "linf" else _one_by_one(moves, missing, radius)
+
+    def touching(self, multipliers: Mapping[int, Fraction], radius: Fraction, near: list[Fraction]) -> list[Fraction]:
+        """Guess the point in which ball and region touch: that of the ball furthest along the combined rows.
+
+        Along coordinates that hardly matter, and for the 1-norm, the guess is ``near``.
+        """
+        direction, _ = self._combined(multipliers)
+        little = max(map(abs, direction)) * _LITTLE
+        if self.norm == "l1" or not little:
+            return near
+        return [
+            s if abs(w) <= little else _clamp(v + (radius if w > 0 else -radius), low, high)
+            for v, w, s, low, high in zip(self.x, direction, near, self.lower, self.upper, strict=True)
+        ]
+
+    def _combined(self, multipliers: Mapping[int, Fraction]) -> tuple[list[Fraction], Fraction]:
+        """Coefficients and bound of the rows times their multipliers."""
+        rows = self.polytope.rows
+        direction, bound = [ZERO] * len(self.x), ZERO
+        for i, factor in multipliers.items():
+            direction = [v + factor * c for v, c in zip(direction, rows[i].coefficients, strict=True)]
+            bound += factor * rows[i].bound
+        return direction, bound
 
     def closed_point(self, radius: Fraction, start: Sequence[Fraction]) -> list[Fraction] | dict[int, Fraction]:
         """Point of the closed region and the closed ball, or multipliers of the rows that prove that there is none."""

@@ -11,19 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.file import as_mixture, digest
-from moet.verify.arguments import TIMEOUT, domain_bounds, json_sides, known_labels, state
+from moet.verify.arguments import CPU_LIMIT, domain_bounds, is_soft, json_sides, known_labels, state
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
-from moet.verify.exact import exactly
+from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.agreement import Grouped
-from moet.verify.inputs.ball import BallSearch
+from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
-from moet.verify.inputs.queries import float_band
+from moet.verify.inputs.float_band import caveat_of, doubtful_share, float_band
+from moet.verify.inputs.witness import GROWTH, Witness
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Unknown
+from moet.verify.rounding import FURTHEST
 
 Floats = NDArray[np.float64]
+
+_TRIES = 1000
 
 
 def closest(
@@ -33,7 +37,8 @@ def closest(
     domain: Box | None = None,
     answer: Any = None,
     *,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Closest | Unknown:
     """Find the nearest input that a model answers otherwise than ``x``.
@@ -52,18 +57,20 @@ def closest(
     answer : label, optional
         Look for this answer rather than for any other than that of ``x``.
     timeout : float or None
-        Seconds after which the answer is Unknown.
+        Seconds of the wall clock after which the answer is Unknown; no limit by default.
+    cpu_limit : float or None
+        Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a first upper bound.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     mixture = as_mixture(model)
     start = state(x, mixture)
     if norm not in get_args(Norm):
         raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {norm!r}")
     lo, hi = domain_bounds(domain, mixture)
     wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
-    if mixture.prediction == "soft":
+    if is_soft(mixture):
         from moet.verify.inputs.soft import closest_soft
 
         return closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
@@ -75,7 +82,7 @@ def closest(
         wanted = np.array([int(k != own) for k in range(len(labels))])
     else:
         wanted = np.array([int(label == wanted_label) for label in labels])
-    search = BallSearch(Grouped(mixture, wanted, lo, hi), start, norm, lo, hi, deadline, seed)
+    search = ClosestSearch(Grouped(mixture, wanted, lo, hi), start, norm, lo, hi, deadline, seed)
     band = float_band([mixture], lo, hi)
     if not search.run():
         return Unknown(reason=deadline.reason, band=band, effort=search.effort)
@@ -102,14 +109,16 @@ def closest(
             effort=search.effort,
         )
         return confirmed(nowhere, mixture, deadline=deadline)
-    point = search.witness()
+    assert search.winner is not None
+    point = Witness(search.grouped, start, norm, search.best, lo, hi).find(*search.winner, deadline)
     if point is None:
         return Unknown(
-            reason=f"in exact arithmetic the distance is {float(search.best):.17g}, but the region there is so thin "
-            "that no float64 input was found in it",
+            reason=f"in exact arithmetic the distance is {as_float(search.best):.17g}, but within {1 + GROWTH[-1]:g} "
+            "times that no float64 input was found that has the answer both in exact arithmetic and as deployed",
             band=band,
             effort=search.effort,
         )
+    X = _near(start, norm, search.best, lo, hi, seed)
     found = Closest(
         distance=_round_down(search.best),
         exact_distance=search.best,
@@ -118,9 +127,20 @@ def closest(
         answer=mixture.predict(point[None, :]).tolist()[0],
         certificate=certificate,
         band=band,
+        caveats=caveat_of(doubtful_share([search.grouped], X)),
         effort=search.effort,
     )
     return confirmed(found, mixture, deadline=deadline)
+
+
+def _near(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats, seed: int) -> Floats:
+    """Random inputs of the domain that are nearer than a distance, uniformly but for the sides of the domain."""
+    rng = np.random.default_rng(seed)
+    if norm == "linf":
+        moves = rng.uniform(-1.0, 1.0, (_TRIES, len(x)))
+    else:
+        moves = rng.dirichlet(np.ones(len(x) + 1), _TRIES)[:, :-1] * rng.choice([-1.0, 1.0], (_TRIES, len(x)))
+    return np.clip(x + min(as_float(distance), FURTHEST) * moves, lo, hi)
 
 
 def robustness_radius(
@@ -129,14 +149,15 @@ def robustness_radius(
     norm: Norm = "linf",
     domain: Box | None = None,
     *,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> float | Unknown:
     """Radius of the largest open ball around ``x`` with a single answer: the distance of :func:`closest`."""
-    found = closest(model, x, norm, domain, timeout=timeout, seed=seed)
+    found = closest(model, x, norm, domain, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     return found if isinstance(found, Unknown) else found.distance
 
 
 def _round_down(value: Fraction) -> float:
-    rounded = float(value)
+    rounded = as_float(value)
     return rounded if Fraction(rounded) <= value else math.nextafter(rounded, -math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,10 +14,11 @@ from moet.errors import InputError
 from moet.model.file import as_mixture, digest
 from moet.model.mixture import Mixture
 from moet.verify.arguments import (
-    TIMEOUT,
+    CPU_LIMIT,
     common_groups,
     comparable,
     domain_bounds,
+    is_soft,
     json_sides,
     known_labels,
     listed,
@@ -26,10 +28,11 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
+from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of, doubtful_share, float_band
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
-from moet.verify.rounding import gate_epsilon, logit_errors
+from moet.verify.rounding import LARGEST_SIZE, OVERFLOW, logit_errors, may_overflow
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +44,8 @@ def always(
     domain: Box | None = None,
     answers: Iterable[Any] = (),
     *,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Proved | Refuted | Unknown:
     """Ask whether a model answers every input of a box with one of the given labels.
@@ -57,17 +61,19 @@ def always(
     answers : labels
         The permitted ones.
     timeout : float or None
-        Seconds after which the answer is Unknown.
+        Seconds of the wall clock after which the answer is Unknown; no limit by default.
+    cpu_limit : float or None
+        Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a counterexample.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     mixture = as_mixture(model)
     permitted = known_labels(answers, [mixture])
     if not permitted:
         raise InputError(f"name at least one permitted answer; the model has {listed(mixture.classes)}")
     lo, hi = domain_bounds(domain, mixture)
-    if mixture.prediction == "soft":
+    if is_soft(mixture):
         from moet.verify.inputs.soft import always_soft
 
         return always_soft(mixture, lo, hi, permitted, deadline)
@@ -76,8 +82,11 @@ def always(
         return Unknown(reason=deadline.reason)
     X = sample_inputs([mixture], lo, hi, _TRIES, np.random.default_rng(seed))
     deployed = Grouped(mixture, forbidden, lo, hi)
-    for x in X[deployed.deployed_groups(X) == 1][:1]:
-        return _refuted(x, [mixture], {"seconds": deadline.seconds})
+    for x in X[deployed.deployed_groups(X) == 1]:
+        if deployed.deployed_group(x) == 1:
+            return _refuted(x, [mixture], {"seconds": deadline.seconds})
+    if may_overflow(mixture.gate_weights, mixture.gate_bias, lo, hi):
+        return Unknown(reason=OVERFLOW, effort={"seconds": deadline.seconds})
 
     claim = {"model": digest(mixture), "lo": json_sides(lo), "hi": json_sides(hi), "answers": permitted}
     certificate = Certificate("always", claim)
@@ -90,9 +99,9 @@ def always(
         search = AgreementSearch(
             sides, part_lo, part_hi, deadline, lambda x, _: deployed.deployed_group(x) == 1, certificate
         )
-        for found in search.disagreements():
-            if found.point is not None:
-                return _refuted(found.point, [mixture], _total(effort, search.effort, deadline))
+        for region in search.disagreements():
+            if region.point is not None:
+                return _refuted(region.point, [mixture], _total(effort, search.effort, deadline))
             by_rounding_only += 1
         effort = _total(effort, search.effort, deadline)
         if search.timed_out:
@@ -103,7 +112,8 @@ def always(
             "gate, or only at numbers that float64 lacks: no input was found that shows it, and none is ruled out",
             effort=effort,
         )
-    return confirmed(Proved(certificate=certificate, effort=effort), mixture, deadline=deadline)
+    found = Proved(certificate=certificate, effort=effort, caveats=_reach(mixture, lo, hi))
+    return confirmed(found, mixture, deadline=deadline)
 
 
 def equivalent(
@@ -112,7 +122,8 @@ def equivalent(
     domain: Box | None = None,
     classes: Iterable[Any] | None = None,
     *,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Proved | Refuted | Unknown:
     """Ask whether two models give the same answer to every input of a box.
@@ -130,19 +141,21 @@ def equivalent(
         Compare the models with respect to these classes only: for each of them, one model answers it where the other
         does. All classes by default.
     timeout : float or None
-        Seconds after which the answer is Unknown.
+        Seconds of the wall clock after which the answer is Unknown; no limit by default.
+    cpu_limit : float or None
+        Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a counterexample.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     pair = comparable(a, b)
     lo, hi = domain_bounds(domain, pair[0])
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)
-    if any(mixture.prediction == "soft" for mixture in pair):
+    if any(map(is_soft, pair)):
         from moet.verify.inputs.soft import equivalent_soft
 
-        return equivalent_soft(pair, groups, lo, hi, deadline)
+        return equivalent_soft(pair, groups, wanted, lo, hi, deadline, seed)
     band = float_band(pair, lo, hi)
     if deadline.passed:
         return Unknown(reason=deadline.reason, band=band)
@@ -162,9 +175,9 @@ def equivalent(
     certificate = Certificate("equivalent", claim)
     search = AgreementSearch(grouped, lo, hi, deadline, lambda x, _: differ(grouped, x), certificate)
     unseen = 0
-    for found in search.disagreements():
-        if found.point is not None:
-            return _refuted(found.point, pair, _total({}, search.effort, deadline), band)
+    for region in search.disagreements():
+        if region.point is not None:
+            return _refuted(region.point, pair, _total({}, search.effort, deadline), band)
         unseen += 1
     effort = _total({}, search.effort, deadline)
     if search.timed_out:
@@ -176,20 +189,41 @@ def equivalent(
             band=band,
             effort=effort,
         )
-    return confirmed(Proved(certificate=certificate, band=band, effort=effort), *pair, deadline=deadline)
-
-
-def float_band(mixtures: Iterable[Mixture], lo: Floats, hi: Floats) -> float:
-    """Difference of logits beyond which float64 and exact arithmetic order them alike; infinite in open domains."""
-    if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi))):
-        return 0.0 if all(mixture.n_experts == 1 for mixture in mixtures) else math.inf
-    return max(gate_epsilon(mixture, lo, hi) for mixture in mixtures)
+    doubtful = doubtful_share(grouped, X)
+    if doubtful > MOST_DOUBTFUL:
+        return Unknown(
+            reason=f"in exact arithmetic the models agree, but at about {doubtful:.3g} of the inputs their logits are "
+            "so close that float64 rounding may choose another expert: the deployed models may differ there. Scale the "
+            "features, or make the numbers of the gate smaller",
+            band=band,
+            effort=effort,
+        )
+    found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveat_of(doubtful))
+    return confirmed(found, *pair, deadline=deadline)
 
 
 def differ(grouped: Sequence[Grouped], x: Floats) -> bool:
     """Whether two models differ at ``x``, in exact arithmetic and as deployed."""
+    first, second = (side.deployed_group(x) for side in grouped)
+    if first == second or min(first, second) < 0:
+        return False
     a, b = grouped
-    return a.deployed_group(x) != b.deployed_group(x) and a.exact_group(x) != b.exact_group(x)
+    return a.exact_group(x) != b.exact_group(x)
+
+
+def _reach(mixture: Mixture, lo: Floats, hi: Floats) -> tuple[str, ...]:
+    """How far a proof reaches along the open sides of a domain: as far as no logit overflows."""
+    is_open = np.isinf(lo) | np.isinf(hi)
+    used = np.any(mixture.gate_weights[:, is_open], axis=1)
+    if mixture.n_experts == 1 or not np.any(used):
+        return ()
+    steepest = np.abs(mixture.gate_weights[:, is_open]).sum(axis=1).max()
+    names = [name for name, side in zip(mixture.feature_names, is_open, strict=True) if side]
+    with np.errstate(over="ignore"):
+        furthest = math.floor(math.log10(min(LARGEST_SIZE / 2 / steepest, sys.float_info.max)))
+    if furthest == sys.float_info.max_10_exp:
+        return ()
+    return (f"inputs whose logits overflow are not covered; up to 1e{furthest} in size of {listed(names)} none does",)
 
 
 def _refuted(x: Floats, mixtures: Sequence[Mixture], effort: dict[str, float], band: float | None = None) -> Refuted:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF
+from moet.verify.rounding import FURTHEST
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +29,8 @@ def sample_inputs(mixtures: Iterable[Mixture], lo: Floats, hi: Floats, n: int, r
             np.maximum.at(high, tree.feature[inner], tree.threshold[inner])
     untested = low > high
     low, high = np.where(untested, 0.0, low), np.where(untested, 0.0, high)
+    # beyond, sums and differences might overflow
+    low, high = np.clip(low, -FURTHEST, FURTHEST), np.clip(high, -FURTHEST, FURTHEST)
     margin = 1.0 + (high - low)
     low, high = np.maximum(low - margin, lo), np.minimum(high + margin, hi)
     # all tests beyond a side: stay near that side

@@ -1,8 +1,9 @@
 """Questions about soft models, by branch and bound over boxes.
 
-A soft answer depends on exponentials, so there are no exact regions and no certificates of rational numbers: a proof
-here is a set of boxes that covers the domain, in each of which outward-rounded bounds rule out all but one answer (see
-:mod:`moet.verify.inputs.soft_bounds`). Where two answers meet, boxes never get small enough; the verdict is Unknown.
+A soft answer depends on exponentials, so there are no exact regions: a proof here is a tree of boxes that covers the
+domain, in each leaf of which bounds rule out all but one answer. The search bounds in float64 (see
+:mod:`moet.verify.inputs.soft_bounds`), the checker with integers. Where two answers meet, boxes never get small enough;
+the verdict is Unknown.
 """
 
 from __future__ import annotations
@@ -11,17 +12,24 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.model.file import digest
 from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
-from moet.verify.inputs.distance import Norm, distances
+from moet.verify.arguments import json_sides
+from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
+from moet.verify.exact import exactly
+from moet.verify.inputs.distance import Norm, distance_of, distances
+from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.inputs.soft_bounds import possible_classes
+from moet.verify.inputs.soft_tree import SAME, Boxes, SplitTree
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Proved, Refuted, Unknown
 from moet.verify.rounding import gate_errors
@@ -35,6 +43,7 @@ TOLERANCE = 1e-3
 """Relative difference of the bounds of a distance with which :func:`closest_soft` is content."""
 
 _BATCH = 256
+_TRIES = 1000
 _OUTWARDS = 1.0 - 1e-12
 _RESOLUTION = 1e-9
 """Distances that differ by less than this, relative to the size of the input, are not told apart."""
@@ -53,15 +62,27 @@ def always_soft(
     def shows(X: Floats) -> Bools:
         return forbidden[_deployed(mixture, X)]
 
-    return _decide([mixture], lo, hi, never, shows, deadline)
+    claim = {"model": digest(mixture), "lo": json_sides(lo), "hi": json_sides(hi), "answers": permitted}
+    return _decide([mixture], lo, hi, never, shows, Certificate("always", claim), deadline)
 
 
 def equivalent_soft(
-    pair: Sequence[Mixture], groups: Sequence[NDArray[np.int64]], lo: Floats, hi: Floats, deadline: Deadline
+    pair: Sequence[Mixture],
+    groups: Sequence[NDArray[np.int64]],
+    wanted: list[Any] | None,
+    lo: Floats,
+    hi: Floats,
+    deadline: Deadline,
+    seed: int,
 ) -> Proved | Refuted | Unknown:
     """Answer :func:`moet.verify.equivalent` where at least one of the models is soft."""
+    digests = [digest(mixture) for mixture in pair]
+    claim = {"models": digests, "lo": json_sides(lo), "hi": json_sides(hi), "classes": wanted}
+    certificate = Certificate("equivalent", claim)
     if not deadline.passed and _are_same(*pair):
-        return Proved(effort={"seconds": deadline.seconds})
+        X = sample_inputs(pair, lo, hi, _TRIES, np.random.default_rng(seed))
+        first, second = (group[_deployed(mixture, X)] for mixture, group in zip(pair, groups, strict=True))
+        return _same(pair, certificate, float(np.mean(first != second)), deadline)
     n_groups = 1 + max(int(group.max()) for group in groups)
     members = [np.arange(n_groups) == group[:, None] for group in groups]
 
@@ -74,13 +95,29 @@ def equivalent_soft(
         surely = [_Bounds(mixture, lo, hi).at(X).sum(axis=1) == 1 for mixture in pair]
         return (a != b) & surely[0] & surely[1]
 
-    return _decide(pair, lo, hi, agree, shows, deadline)
+    return _decide(pair, lo, hi, agree, shows, certificate, deadline)
+
+
+def _same(pair: Sequence[Mixture], certificate: Certificate, differ: float, deadline: Deadline) -> Proved | Unknown:
+    """Verdict on two models that are the same function, unless float64 rounding makes them different ones."""
+    effort = {"seconds": deadline.seconds}
+    if differ > MOST_DOUBTFUL:
+        return Unknown(
+            reason="in exact arithmetic the models are the same function, but the deployed models differ at about "
+            f"{differ:.3g} of the inputs, by rounding; make the numbers of the gate smaller",
+            effort=effort,
+        )
+    certificate.add(bytes([SAME]))
+    return confirmed(
+        Proved(certificate=certificate, effort=effort, caveats=caveat_of(differ)), *pair, deadline=deadline
+    )
 
 
 def closest_soft(
     mixture: Mixture, x: Floats, norm: Norm, lo: Floats, hi: Floats, answer: Any, deadline: Deadline, seed: int
 ) -> Closest | Unknown:
     """Answer :func:`moet.verify.closest` for a soft model, up to a relative ``TOLERANCE`` of the distance."""
+    domain = lo, hi
     own = _deployed(mixture, x[None, :])[0]
     labels = mixture.classes.tolist()
     wanted = np.array([k != own if answer is None else label == answer for k, label in enumerate(labels)])
@@ -91,9 +128,10 @@ def closest_soft(
     if len(X):
         nearest = _towards(mixture, wanted, x, X[distances(x, X, norm).argmin()], lo, hi)
         radius = distances(x, nearest, norm)
-        lo, hi = np.maximum(lo, x - radius), np.minimum(hi, x + radius)
-    bounds = _Bounds(mixture, lo, hi)
-    waiting, looked_at = _Boxes.whole(lo, hi), 0
+        lo = np.maximum(lo, np.nextafter(x - radius, -np.inf))
+        hi = np.minimum(hi, np.nextafter(x + radius, np.inf))
+    bounds, tree = _Bounds(mixture, lo, hi), SplitTree()
+    waiting, looked_at = Boxes.whole(lo, hi), 0
     lower, resolution = 0.0, _RESOLUTION * (1.0 + float(np.abs(x).max()))
     while len(waiting.lo):
         far = _OUTWARDS * distances(x, np.clip(x, waiting.lo, waiting.hi), norm)
@@ -114,54 +152,44 @@ def closest_soft(
             if wanted[_deployed(mixture, centre[None, :])[0]] and distances(x, centre, norm) < upper:
                 nearest = _towards(mixture, wanted, x, centre, lo, hi)
                 upper = float(distances(x, nearest, norm))
-        halves, too_small = batch.halves(feature, place, np.any(mask[:, wanted], axis=1))
+        halves, too_small = batch.halves(tree, feature, place, np.any(mask[:, wanted], axis=1))
         if too_small:
             return Unknown(reason=_TOO_SMALL, effort={"boxes": looked_at, "seconds": deadline.seconds})
         waiting = waiting.join(halves)
-    effort = {"boxes": looked_at, "seconds": deadline.seconds}
-    if nearest is None:
-        return Closest(
-            distance=math.inf, exact_distance=None, point=None, point_distance=math.inf, answer=None, effort=effort
-        )
-    upper = float(distances(x, nearest, norm))
-    return Closest(
-        distance=min(lower if len(waiting.lo) else upper, upper) * _OUTWARDS,
+    upper = math.inf if nearest is None else float(distances(x, nearest, norm))
+    distance = min(lower if len(waiting.lo) else upper, upper) * _OUTWARDS
+    exact = None if nearest is None else Fraction(distance)
+    claim = {
+        "model": digest(mixture),
+        "lo": json_sides(domain[0]),
+        "hi": json_sides(domain[1]),
+        "point": x.tolist(),
+        "norm": norm,
+        "answer": answer,
+        "distance": None if exact is None else str(exact),
+    }
+    certificate = Certificate("closest", claim)
+    if exact != 0:
+        tree.write(certificate, *domain, None if exact is None else lambda a, b: _is_outside(x, norm, exact, a, b))
+    found = Closest(
+        distance=distance,
         exact_distance=None,
         point=nearest,
         point_distance=upper / _OUTWARDS,
-        answer=labels[_deployed(mixture, nearest[None, :])[0]],
-        effort=effort,
+        answer=None if nearest is None else labels[_deployed(mixture, nearest[None, :])[0]],
+        certificate=certificate,
+        effort={"boxes": looked_at, "seconds": deadline.seconds},
     )
+    return confirmed(found, mixture, deadline=deadline)
 
 
-class _Boxes(NamedTuple):
-    """Boxes, one per row; x > lo where ``above``."""
-
-    lo: Floats
-    hi: Floats
-    above: Bools
-
-    @classmethod
-    def whole(cls, lo: Floats, hi: Floats) -> _Boxes:
-        return cls(lo[None, :], hi[None, :], np.zeros((1, len(lo)), dtype=bool))
-
-    def take(self, index: Any) -> _Boxes:
-        return _Boxes(self.lo[index], self.hi[index], self.above[index])
-
-    def join(self, other: _Boxes) -> _Boxes:
-        return _Boxes(*(np.concatenate(parts) for parts in zip(self, other, strict=True)))
-
-    def halves(self, feature: NDArray[np.int64], place: Floats, which: Bools) -> tuple[_Boxes, int]:
-        """Cut some of the boxes in two; also the number of those that are too small to be cut."""
-        rows = np.arange(len(self.lo))
-        inside = (place < self.hi[rows, feature]) & (place >= self.lo[rows, feature])
-        inside &= (place > self.lo[rows, feature]) | ~self.above[rows, feature]
-        cut = np.flatnonzero(which & inside)
-        parent, k, at = self.take(cut), feature[cut], place[cut]
-        rows = np.arange(len(cut))
-        hi, lo, above = parent.hi.copy(), parent.lo.copy(), parent.above.copy()
-        hi[rows, k], lo[rows, k], above[rows, k] = at, at, True
-        return _Boxes(parent.lo, hi, parent.above).join(_Boxes(lo, parent.hi, above)), int(np.sum(which & ~inside))
+def _is_outside(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats) -> bool:
+    """Whether a box is at least so far away; exactly, as the checker will have it."""
+    nearest = np.clip(x, lo, hi)
+    rough = float(distances(x, nearest, norm))
+    if abs(rough - float(distance)) > 1e-9 * rough:
+        return rough > distance
+    return distance_of(exactly(x.tolist()), exactly(nearest.tolist()), norm) >= distance
 
 
 class _Bounds:
@@ -178,16 +206,16 @@ class _Bounds:
         self._model = (*arrays, mixture.prediction == "soft")
         self._n_classes = len(mixture.classes)
 
-    def of(self, boxes: _Boxes) -> tuple[Bools, NDArray[np.int64], Floats]:
+    def of(self, boxes: Boxes) -> tuple[Bools, NDArray[np.int64], Floats]:
         """Classes that may be answered in each box, and where to cut it: feature and place."""
         n = len(boxes.lo)
         mask, feature, place = np.empty((n, self._n_classes), dtype=bool), np.empty(n, dtype=np.int64), np.empty(n)
-        possible_classes(*map(np.ascontiguousarray, boxes), *self._model, mask, feature, place)
+        possible_classes(*map(np.ascontiguousarray, boxes[:3]), *self._model, mask, feature, place)
         return mask, feature, place
 
     def at(self, X: Floats) -> Bools:
         """Classes that may be answered at each input."""
-        return self.of(_Boxes(X, X, np.zeros(X.shape, dtype=bool)))[0]
+        return self.of(Boxes.points(X))[0]
 
 
 def _decide(
@@ -196,11 +224,12 @@ def _decide(
     hi: Floats,
     is_fine: Callable[[list[Bools]], Bools],
     shows: Callable[[Floats], Bools],
+    certificate: Certificate,
     deadline: Deadline,
 ) -> Proved | Refuted | Unknown:
     """Cut a box until each piece is fine, judged by the classes possible in it, or its middle is a counterexample."""
-    bounds = [_Bounds(mixture, lo, hi) for mixture in mixtures]
-    waiting, looked_at, stuck = _Boxes.whole(lo, hi), 0, 0
+    bounds, tree = [_Bounds(mixture, lo, hi) for mixture in mixtures], SplitTree()
+    waiting, looked_at, stuck = Boxes.whole(lo, hi), 0, 0
     while len(waiting.lo):
         effort = {"boxes": looked_at, "seconds": deadline.seconds}
         if deadline.passed or looked_at > MAX_BOXES:
@@ -217,12 +246,13 @@ def _decide(
         # cut where a model that is still undecided wants it
         second = (masks[0].sum(axis=1) == 1) if len(masks) == 2 else np.zeros(len(batch.lo), dtype=bool)
         feature, place = np.where(second, features[-1], features[0]), np.where(second, places[-1], places[0])
-        halves, too_small = batch.halves(feature, place, undecided)
+        halves, too_small = batch.halves(tree, feature, place, undecided)
         waiting, stuck = waiting.join(halves), stuck + too_small
     effort = {"boxes": looked_at, "seconds": deadline.seconds}
     if stuck:
         return Unknown(reason=_TOO_SMALL, effort=effort)
-    return Proved(effort=effort)
+    tree.write(certificate, lo, hi)
+    return confirmed(Proved(certificate=certificate, effort=effort), *mixtures, deadline=deadline)
 
 
 def _why(deadline: Deadline) -> str:

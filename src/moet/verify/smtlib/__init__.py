@@ -7,6 +7,17 @@ All questions are about exact arithmetic; only :func:`always` also covers the ro
 
 from moet.verify.smtlib.inputs import always, closest, definition, differences, equivalent
 from moet.verify.smtlib.runs import Encoding, reaches, safe
-from moet.verify.smtlib.solver import solve
+from moet.verify.smtlib.solver import Opinion, solve
 
-__all__ = ["Encoding", "always", "closest", "definition", "differences", "equivalent", "reaches", "safe", "solve"]
+__all__ = [
+    "Encoding",
+    "Opinion",
+    "always",
+    "closest",
+    "definition",
+    "differences",
+    "equivalent",
+    "reaches",
+    "safe",
+    "solve",
+]

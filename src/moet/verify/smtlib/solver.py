@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from fractions import Fraction
-
-import numpy as np
+from typing import Any, Literal, NamedTuple
 
 from moet.errors import InputError
-from moet.verify.result import Proved, Refuted, Unknown
 
 
-def solve(text: str, timeout: float | None = None) -> Proved | Refuted | Unknown:
+class Opinion(NamedTuple):
+    """What z3 says. It is no verdict: nobody has checked it.
+
+    Attributes
+    ----------
+    status : {"unsat", "sat", "unknown"}
+        *unsat*: z3 finds that there is no counterexample; *sat*: that there is one.
+    point : tuple of Fraction
+        Values of the inputs (or first states) of the counterexample, exactly.
+    reason : str
+        Why it is unknown.
+    """
+
+    status: Literal["unsat", "sat", "unknown"]
+    point: tuple[Fraction, ...] = ()
+    reason: str = ""
+
+
+def solve(text: str, timeout: float | None = None) -> Opinion:
     """Ask z3, which must be installed (``pip install z3-solver``).
 
-    Returns
-    -------
-    Proved
-        Without a certificate: z3 says *unsat*.
-    Refuted
-        z3 says *sat*; ``point`` holds its values of the inputs (or first states), rounded to float64.
-    Unknown
-        Anything else, a time limit above all.
+    Parameters
+    ----------
+    text : str
+        What the functions of :mod:`moet.verify.smtlib` return.
+    timeout : float, optional
+        Seconds after which the status is ``"unknown"``.
     """
     try:
         import z3
@@ -31,14 +45,17 @@ def solve(text: str, timeout: float | None = None) -> Proved | Refuted | Unknown
     if timeout is not None:
         solver.set("timeout", max(10, round(1000 * timeout)))  # in ms; z3 may miss one that ends before it starts
     solver.from_string(text)
-    verdict = solver.check()
-    if verdict == z3.unsat:
-        return Proved()
-    if verdict != z3.sat:
-        return Unknown(reason=f"z3 says unknown: {solver.reason_unknown()}")
-    values = solver.model()
-    point: list[float] = []
+    status = solver.check()
+    if status == z3.unsat:
+        return Opinion("unsat")
+    if status != z3.sat:
+        return Opinion("unknown", reason=solver.reason_unknown())
+    return Opinion("sat", tuple(_inputs(text, solver.model(), z3, context)))
+
+
+def _inputs(text: str, values: Any, z3: Any, context: Any) -> list[Fraction]:
+    point: list[Fraction] = []
     while f"(declare-const x{len(point)} Real)" in text:
         value = values.eval(z3.Real(f"x{len(point)}", context), model_completion=True)
-        point.append(float(Fraction(value.numerator_as_long(), value.denominator_as_long())))
-    return Refuted(point=np.array(point))
+        point.append(Fraction(value.numerator_as_long(), value.denominator_as_long()))
+    return point

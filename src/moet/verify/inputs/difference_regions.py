@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.verify.arguments import TIMEOUT, common_groups, comparable, domain_bounds, known_labels
+from moet.verify.arguments import CPU_LIMIT, common_groups, comparable, domain_bounds, known_labels
 from moet.verify.box import Box
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
-from moet.verify.inputs.queries import differ, float_band
+from moet.verify.inputs.float_band import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import confidence_interval, exact_share
 from moet.verify.limits import Deadline
@@ -33,12 +33,14 @@ def differences(
     classes: Iterable[Any] | None = None,
     *,
     samples: int = 10_000,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Differences:
     """Find inputs and whole regions where two hard models give different answers.
 
-    Like :func:`equivalent`, this is about exact arithmetic; every point was replayed on the deployed predictors.
+    Like :func:`equivalent`, this is about exact arithmetic. At every point that is reported the deployed predictors
+    give the answers of its region, too.
 
     Parameters
     ----------
@@ -53,11 +55,13 @@ def differences(
         Number of random inputs from which the share of the volume is estimated. It is computed exactly instead if all
         regions were found and their volumes are simple: boxes, or boxes cut along at most two features.
     timeout : float or None
-        Seconds after which the search for regions ends.
+        Seconds of the wall clock after which the search for regions ends; no limit by default.
+    cpu_limit : float or None
+        Seconds of CPU time after which it ends.
     seed : int
         Seed of the random inputs.
     """
-    deadline = Deadline(timeout)
+    deadline = Deadline(timeout, cpu_limit)
     pair = comparable(a, b)
     if any(mixture.prediction == "soft" for mixture in pair):
         raise InputError("differences is about hard models: soft models have no regions with flat sides")
@@ -66,7 +70,7 @@ def differences(
     lo, hi = domain_bounds(domain, pair[0])
     groups = common_groups(pair, None if classes is None else known_labels(classes, pair))
     grouped = Grouped(pair[0], groups[0], lo, hi), Grouped(pair[1], groups[1], lo, hi)
-    search = AgreementSearch(grouped, lo, hi, deadline, lambda x, region: x in region and differ(grouped, x))
+    search = AgreementSearch(grouped, lo, hi, deadline, lambda x, region: x in region and _shows(grouped, x))
     points: list[Floats] = []
     regions: list[Polytope] = []
     unseen: list[Polytope] = []
@@ -100,6 +104,15 @@ def differences(
         band=float_band(pair, lo, hi),
         effort=search.effort | {"seconds": deadline.seconds},
     )
+
+
+def _shows(grouped: Sequence[Grouped], x: Floats) -> bool:
+    """Whether two models differ at ``x``, and each answers as deployed what it does in exact arithmetic."""
+    deployed = [side.deployed_class(x) for side in grouped]
+    if deployed != [side.exact_class(x) for side in grouped]:
+        return False
+    first, second = (side.group_of_class[answer] for side, answer in zip(grouped, deployed, strict=True))
+    return bool(first != second)
 
 
 def _exact_share(regions: Sequence[Polytope], lo: Floats, hi: Floats) -> float | None:

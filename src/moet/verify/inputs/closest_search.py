@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moet.verify import simplex
 from moet.verify.checker.certificate import Certificate
-from moet.verify.exact import exactly, rounded
+from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.distance import Norm, Ray, distances
 from moet.verify.inputs.records import add_cut, add_split
@@ -42,7 +42,7 @@ class _Region:
     """Whether they prove that its distance is at least the best one known."""
 
 
-class BallSearch:
+class ClosestSearch:
     """Finds the distance of the nearest input of group 1.
 
     Every region waits under a lower bound of its distance, and the lowest is looked at first: its bound is raised from
@@ -58,7 +58,7 @@ class BallSearch:
         self, grouped: Grouped, x: Floats, norm: Norm, lo: Floats, hi: Floats, deadline: Deadline, seed: int
     ) -> None:
         self.best: Fraction | None = None
-        self._grouped = grouped
+        self.grouped = grouped
         self._x = x
         self._exact_x = exactly(x.tolist())
         self._norm: Norm = norm
@@ -82,7 +82,7 @@ class BallSearch:
         heapq.heapify(heap)
         while heap:
             bound, _, region, solved = heapq.heappop(heap)
-            if self.best is not None and bound > float(self.best) * (1 + _SLACK):
+            if self.best is not None and bound > as_float(self.best) * (1 + _SLACK):
                 break
             if self._deadline.passed:
                 return False
@@ -98,8 +98,8 @@ class BallSearch:
         return True
 
     def _wanted_regions(self) -> Iterator[tuple[tuple[int, int], _Region]]:
-        for expert, (tree, only) in enumerate(zip(self._grouped.mixture.trees, self._grouped.only, strict=True)):
-            rows = tuple(self._grouped.exact_rows(expert))
+        for expert, (tree, only) in enumerate(zip(self.grouped.mixture.trees, self.grouped.only, strict=True)):
+            rows = tuple(self.grouped.exact_rows(expert))
             for cell in cells(tree, only, self._lo, self._hi):
                 if only[cell.node] == 1:
                     ray = Ray(self._exact_x, Polytope(cell.lo, cell.hi, cell.above, rows), self._norm)
@@ -107,13 +107,13 @@ class BallSearch:
 
     def _upper_bound(self, rng: np.random.Generator) -> float:
         """Distance of some input of the group, found at random; a large number if none is found."""
-        X = sample_inputs([self._grouped.mixture], self._lo, self._hi, _TRIES, rng)
+        X = sample_inputs([self.grouped.mixture], self._lo, self._hi, _TRIES, rng)
         nearer = self._x + (X - self._x) * np.exp2(-rng.integers(0, 20, (len(X), 1)))
         X = np.concatenate([X, np.clip(nearer, self._lo, self._hi)])
-        X = X[self._grouped.deployed_groups(X) == 1]
+        X = X[self.grouped.deployed_groups(X) == 1]
         distance = distances(self._x, X, self._norm)
         for i in np.argsort(distance)[:3]:
-            if self._grouped.exact_group(X[i]) == 1:
+            if self.grouped.exact_group(X[i]) == 1:
                 return float(distance[i]) * (1 + _SLACK)
         return _FAR * (1.0 + float(np.abs(self._x).max()))
 
@@ -134,7 +134,8 @@ class BallSearch:
             low, high, cost = np.append(lo, 0.0), np.append(hi, self._radius), np.append(np.zeros(d), -1.0)
             offset = 0.0
         else:  # over (p, q): minimise Σ(p + q), where y is the nearest point of the box plus p minus q
-            rows, limits = np.hstack([-A, A]), A @ nearest - b
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows, limits = np.hstack([-A, A]), A @ nearest - b
             low, high, cost = np.zeros(2 * d), np.concatenate([hi - nearest, nearest - lo]), -np.ones(2 * d)
             offset = float(distances(self._x, nearest, "l1"))
         solution = simplex.solve(cost, rows, limits, low, high)
@@ -154,7 +155,8 @@ class BallSearch:
         ray, region.settled = region.ray, True
         radius = ray.radius_ruled_out(region.multipliers)
         while radius is not None and (self.best is None or radius < self.best):
-            verdict = ray.closed_point(radius, exactly(region.guess.tolist()))
+            start = ray.touching(region.multipliers, radius, exactly(region.guess.tolist()))
+            verdict = ray.closed_point(radius, start)
             if isinstance(verdict, list):
                 proof = ray.is_empty()  # its closure may have a point where it has none itself
                 if proof is not None:
@@ -165,6 +167,11 @@ class BallSearch:
             region.multipliers = verdict
             radius = ray.radius_ruled_out(verdict)
 
+    @property
+    def winner(self) -> tuple[Polytope, list[Fraction]] | None:
+        """Region of the group that is nearest, and the point of its closure that is; None if there is none."""
+        return None if self._winner is None else (self._winner.ray.polytope, self._nearest)
+
     def _rough_distance(self, box: Polytope | Cell) -> float:
         """Distance of a box, up to rounding errors that are relative to it."""
         return float(distances(self._x, np.clip(self._x, box.lo, box.hi), self._norm))
@@ -173,14 +180,14 @@ class BallSearch:
         """Whether the open ball of the best distance does not meet a box."""
         if self.best is None:
             return False
-        rough, best = self._rough_distance(box), float(self.best)
+        rough, best = self._rough_distance(box), as_float(self.best)
         if abs(rough - best) > _SLACK * best:
             return rough > best
         return Ray(self._exact_x, Polytope(box.lo, box.hi, box.above, ()), self._norm).box_distance >= self.best
 
     def write_proof(self, certificate: Certificate) -> None:
         """Write the records that the checker expects for "no input of the group is nearer"."""
-        for expert, (tree, only) in enumerate(zip(self._grouped.mixture.trees, self._grouped.only, strict=True)):
+        for expert, (tree, only) in enumerate(zip(self.grouped.mixture.trees, self.grouped.only, strict=True)):
             stack = [Cell(0, self._lo, self._hi, np.zeros(len(self._lo), dtype=bool))]
             while stack:
                 cell = stack.pop()
@@ -190,45 +197,5 @@ class BallSearch:
                     add_split(certificate)
                     stack += reversed(children(tree, cell))
                 else:
-                    rivals = [k for k in range(self._grouped.mixture.n_experts) if k != expert]
+                    rivals = [k for k in range(self.grouped.mixture.n_experts) if k != expert]
                     add_cut(certificate, self._regions[expert, cell.node].multipliers, rivals)
-
-    def witness(self) -> Floats | None:
-        """Input of the group as near as floating-point numbers allow: a little inwards from the nearest point."""
-        if self._winner is None:
-            return None
-        polytope = self._winner.ray.polytope
-        nearest = rounded(self._nearest)
-        inside = self._inner_point(polytope)
-        low = np.where(polytope.above, np.nextafter(polytope.lo, np.inf), polytope.lo)
-        for share in (0.0, *np.exp2(np.arange(-52, 0, 2))):
-            x = np.clip(nearest + share * (inside - nearest), low, polytope.hi)
-            if self._is_wanted(x):
-                return self._with_few_changes(x)
-        return None
-
-    def _is_wanted(self, x: Floats) -> bool:
-        return self._grouped.deployed_group(x) == 1 and self._grouped.exact_group(x) == 1
-
-    def _with_few_changes(self, x: Floats) -> Floats:
-        """Undo what did not have to change, the smallest changes first: a linear program moves more than it must."""
-        nearest = np.clip(self._x, self._lo, self._hi)
-        for k in np.argsort(np.abs(x - nearest)):
-            if x[k] != nearest[k]:
-                undone = x.copy()
-                undone[k] = nearest[k]
-                x = undone if self._is_wanted(undone) else x
-        return x
-
-    def _inner_point(self, polytope: Polytope) -> Floats:
-        """Point of a region far from its sides, as far as it reaches within twice the radius of the ball."""
-        reach = 2.0 * self._radius
-        lo, hi = np.maximum(polytope.lo, self._x - reach), np.minimum(polytope.hi, self._x + reach)
-        A, b = polytope.halfspaces()
-        if not len(A):
-            return (lo + hi) / 2
-        scale = np.abs(A) @ (hi - lo) + 1e-300
-        rows = np.column_stack([-A / scale[:, None], np.ones(len(A))])
-        cost = np.append(np.zeros(len(lo)), 1.0)
-        inner = simplex.solve(cost, rows, -b / scale, np.append(lo, -2.0), np.append(hi, 1.0)).x[:-1]
-        return inner + ((lo + hi) / 2 - inner) / 8

@@ -1,0 +1,74 @@
+"""What float64 rounding means for claims about exact arithmetic: how often it may make a model answer otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.mixture import Mixture
+from moet.verify.inputs.agreement import Grouped
+from moet.verify.rounding import LARGEST_SIZE, UNIT, gate_epsilon, may_overflow
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+MOST_DOUBTFUL = 0.01
+"""Where rounding may decide otherwise in more than this share of a domain, what holds exactly is no answer."""
+
+_UNDERFLOW = 2.0**-1000
+
+
+def float_band(mixtures: Iterable[Mixture], lo: Floats, hi: Floats) -> float:
+    """Difference of logits beyond which float64 and exact arithmetic order them alike; infinite in open domains."""
+    several = [mixture for mixture in mixtures if mixture.n_experts > 1]
+    if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi))):
+        return math.inf if several else 0.0
+    if any(may_overflow(mixture.gate_weights, mixture.gate_bias, lo, hi) for mixture in several):
+        return math.inf
+    return max((gate_epsilon(mixture, lo, hi) for mixture in several), default=0.0)
+
+
+def doubtful_share(sides: Sequence[Grouped], X: Floats) -> float:
+    """Share of the inputs ``X`` to which rounding may make one of the models give another group than it should."""
+    return float(np.mean(np.any([_is_doubtful(side, X) for side in sides], axis=0)))
+
+
+def caveat_of(share: float) -> tuple[str, ...]:
+    """What to say of a share of doubtful inputs, if anything."""
+    if not share:
+        return ()
+    return (
+        f"exact arithmetic only: at about {share:.3g} of the inputs the logits are so close that float64 rounding may "
+        "choose another expert, and the deployed answer may be another",
+    )
+
+
+def _is_doubtful(side: Grouped, X: Floats) -> Bools:
+    weights, bias, trees = _different_experts(side.mixture)
+    doubtful = np.zeros(len(X), dtype=bool)
+    if len(trees) == 1:
+        return doubtful
+    with np.errstate(over="ignore", invalid="ignore"):
+        logits = bias + X @ weights.T
+        size = np.abs(bias) + np.abs(X) @ np.abs(weights).T
+        error = 2.0 * (X.shape[1] + 3) * UNIT * size + _UNDERFLOW  # twice: the logits here are rounded as well
+        best = logits.argmax(axis=1)[:, None]
+        gap = np.take_along_axis(logits, best, axis=1) - logits
+        close = ~(gap > error + np.take_along_axis(error, best, axis=1)) | ~(size < LARGEST_SIZE)
+    np.put_along_axis(close, best, False, axis=1)
+    rows = np.flatnonzero(np.any(close, axis=1))
+    if len(rows):
+        groups = np.stack([side.groups_of_tree(tree, X[rows]) for tree in trees], axis=1)
+        other = groups != np.take_along_axis(groups, best[rows], axis=1)
+        doubtful[rows] = np.any(close[rows] & other, axis=1)
+    return doubtful
+
+
+def _different_experts(mixture: Mixture) -> tuple[Floats, Floats, list[int]]:
+    """Gate and experts less those with the gate of an earlier one: ties of equal numbers are no matter of rounding."""
+    gate = np.column_stack([mixture.gate_weights, mixture.gate_bias])
+    first = sorted(np.unique(gate, axis=0, return_index=True)[1].tolist())
+    return mixture.gate_weights[first], mixture.gate_bias[first], first

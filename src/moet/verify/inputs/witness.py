@@ -1,0 +1,112 @@
+"""A float64 input as near as one can be found: distances are infima of real numbers, which no input need attain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.verify.exact import exactly, rounded
+from moet.verify.inputs.agreement import AgreementSearch, Grouped
+from moet.verify.inputs.distance import Norm, Ray, distance_of
+from moet.verify.limits import Deadline
+from moet.verify.rational import Row
+from moet.verify.regions import Polytope
+
+Floats = NDArray[np.float64]
+
+GROWTH = (2.0**-20, 2.0**-10, 2.0**-5, 1.0)
+"""By what share of the distance the ball grows in which an input is looked for, one after the other."""
+
+_SHARES = tuple(np.exp2(np.arange(-52, 1, 2)).tolist())
+_DEPTHS = (Fraction(1, 2), Fraction(1, 16), Fraction(1, 256))
+_SMALLEST = 2.0**-30
+"""What the ball grows by at least is this share of ``GROWTH``, relative to the size of the input."""
+
+
+class Witness:
+    """Looks for a float64 input of group 1 about as near to ``x`` as the nearest region of that group is.
+
+    Parameters
+    ----------
+    grouped : Grouped
+    x : array of float
+    norm : {"linf", "l1"}
+    distance : Fraction
+        Of the nearest region.
+    lo, hi : array of float
+        The domain.
+    """
+
+    def __init__(self, grouped: Grouped, x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats) -> None:
+        self._grouped = grouped
+        self._x = x
+        self._exact_x = exactly(x.tolist())
+        self._norm: Norm = norm
+        self._distance = distance
+        self._lo, self._hi = lo, hi
+
+    def find(self, region: Polytope, nearest: list[Fraction], deadline: Deadline) -> Floats | None:
+        """Look in the nearest region first, from its nearest point inwards, then in all of a ball that grows."""
+        for x in self._inwards(region, nearest):
+            if self._is_wanted(x):
+                return self._with_few_changes(x)
+        for radius in self._radii():
+            found = self._in_ball(radius, deadline)
+            if found is not None:
+                return self._with_few_changes(found)
+        return None
+
+    def _radii(self) -> Iterator[Fraction]:
+        least = Fraction(_SMALLEST * max(1.0, float(np.abs(self._x).max())))
+        for growth in GROWTH:
+            yield self._distance + Fraction(growth) * max(self._distance, least)
+
+    def _inwards(self, region: Polytope, nearest: list[Fraction]) -> Iterator[Floats]:
+        low, start = np.where(region.above, np.nextafter(region.lo, np.inf), region.lo), rounded(nearest)
+        yield np.clip(start, low, region.hi)
+        for radius in self._radii():
+            inside = self._inner_point(region, nearest, radius)
+            if inside is not None:
+                for share in _SHARES:
+                    yield np.clip(start + share * (inside - start), low, region.hi)
+
+    def _inner_point(self, region: Polytope, nearest: list[Fraction], radius: Fraction) -> Floats | None:
+        """Point of a ball inside the half-spaces of a region by as much as the ball has grown, or a part of it."""
+        for part in _DEPTHS:
+            depth = part * (radius - self._distance)
+            rows = [Row(r.coefficients, r.bound + depth * max(map(abs, r.coefficients))) for r in region.rows]
+            ray = Ray(self._exact_x, Polytope(region.lo, region.hi, region.above, tuple(rows)), self._norm)
+            found = ray.closed_point(radius, nearest)
+            if isinstance(found, list):
+                return rounded(found)
+        return None
+
+    def _in_ball(self, radius: Fraction, deadline: Deadline) -> Floats | None:
+        reach = float(rounded([radius])[0])
+        with np.errstate(over="ignore"):
+            lo, hi = np.maximum(self._lo, self._x - reach), np.minimum(self._hi, self._x + reach)
+        if np.any(lo > hi):
+            return None
+        nothing = Grouped.constant(len(lo), group=0)
+        search = AgreementSearch((self._grouped, nothing), lo, hi, deadline, lambda x, _: self._is_near(x, radius))
+        return next((found.point for found in search.disagreements() if found.point is not None), None)
+
+    def _is_near(self, x: Floats, radius: Fraction) -> bool:
+        return self._is_wanted(x) and distance_of(self._exact_x, exactly(x.tolist()), self._norm) <= radius
+
+    def _is_wanted(self, x: Floats) -> bool:
+        inside = bool(np.all((x >= self._lo) & (x <= self._hi)))
+        return inside and self._grouped.deployed_group(x) == 1 and self._grouped.exact_group(x) == 1
+
+    def _with_few_changes(self, x: Floats) -> Floats:
+        """Undo what did not have to change, the smallest changes first: a linear program moves more than it must."""
+        nearest = np.clip(self._x, self._lo, self._hi)
+        for k in np.argsort(np.abs(x - nearest)):
+            if x[k] != nearest[k]:
+                undone = x.copy()
+                undone[k] = nearest[k]
+                x = undone if self._is_wanted(undone) else x
+        return x
