@@ -17,6 +17,7 @@ from moet.verify.result import Verdict
 from moet.verify.systems.system import System
 
 REFINEMENTS = (
+    Fineness(100, 1, 1, 0),
     Fineness(10, 2, 4),
     Fineness(10, 8, 16),
     Fineness(10, 24, 32),
@@ -33,11 +34,11 @@ def safe_for_steps(
 ) -> Verdict:
     """Decide whether ``system`` stays in its safe set for ``steps`` steps when ``mixture`` acts."""
 
-    def follow(propagation: Propagation, _: Runs, setting: Fineness, advance: Progress) -> list[Block]:
+    def follow(propagation: Propagation, _: Runs, setting: Fineness, report: Progress) -> list[Block]:
         blocks: list[Block] = []
         family = propagation.post.initial
         for done in range(0, steps, setting.n_steps):
-            advance(done / steps, f"step {done} of {steps}")
+            report(done / steps, f"step {done} of {steps}")
             blocks.append(propagation.advance(family, min(setting.n_steps, steps - done)))
             family = blocks[-1].image.family
         return blocks

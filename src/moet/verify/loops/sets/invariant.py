@@ -17,15 +17,22 @@ from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.sets.post import Image
 from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.refinement import Fineness, refine
-from moet.verify.loops.sets.template import Template
+from moet.verify.loops.sets.template import Template, settling_time
 from moet.verify.loops.simulate import Runs
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-REFINEMENTS = (Fineness(8, 2, 4), Fineness(8, 4, 8), Fineness(10, 8, 16), Fineness(10, 16, 32), Fineness(12, 32, 32))
-"""Settings to try, from coarse to fine."""
+REFINEMENTS = (
+    Fineness(100, 1, 1, 0),
+    Fineness(8, 2, 4),
+    Fineness(8, 4, 8),
+    Fineness(10, 8, 16),
+    Fineness(10, 16, 32),
+    Fineness(12, 32, 32),
+)
+"""Settings to try, from coarse to fine. The first is for loops that settle whatever the policy does."""
 
 _SIMULATED_STEPS = 600
 _START = 0.02
@@ -45,15 +52,21 @@ def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline, progress
     return verdict
 
 
-def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, advance: Progress) -> list[Block]:
-    """The first states lie in a family, and the family leads into itself."""
+def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, report: Progress) -> list[Block]:
+    """The first states lie in a family, or settle in it, and the family leads into itself."""
     post = propagation.post
-    first = propagation.advance(post.initial, 0)
-    family = np.maximum(_hull(post.template, runs), first.image.family)
+    if setting.n_cells == 1:
+        n_steps = _settling_time(post.system, runs, setting.n_steps)
+        first = propagation.advance(post.initial, setting.n_steps)
+        family = first.image.family
+    else:
+        n_steps = setting.n_steps
+        first = propagation.advance(post.initial, 0)
+        family = np.maximum(_hull(post.template, runs), first.image.family)
     family = post.inflated(family, _START)
     for done in range(1, _MAX_ROUNDS + 1):
-        advance(done / _MAX_ROUNDS, f"round {done}")
-        block = propagation.advance(family, setting.n_steps)
+        report(done / _MAX_ROUNDS, f"round {done}")
+        block = propagation.advance(family, n_steps)
         reached = block.image.family
         if np.all(reached <= family):
             return [
@@ -64,6 +77,15 @@ def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, advance:
         grown = post.inflated(np.maximum(reached, family) + _OVERSHOOT * missing, _EXTRA)
         family = np.where(reached > family, grown, family)
     raise Stopped(f"the set was still growing after {_MAX_ROUNDS} rounds")
+
+
+def _settling_time(system: System, runs: Runs, most: int) -> int:
+    """Steps after which hardly anything is left of where a run began."""
+    low, high = runs.states.min(axis=(0, 1)), runs.states.max(axis=(0, 1))
+    n_steps = settling_time(system.fitted_matrix(low, high), high - low, most)
+    if n_steps is None:
+        raise Stopped("the system does not settle by itself")
+    return n_steps
 
 
 def _hull(template: Template, runs: Runs) -> Floats:

@@ -28,6 +28,9 @@ _INFLATION = 1e-9
 """By how much sets are made larger than they were found to be, relative to their limits."""
 
 
+MANY = 10**6
+"""More splits than any path has steps."""
+
 _MAX_NODES = 2_000_000
 """Nodes of one search, from one polytope."""
 
@@ -67,7 +70,8 @@ class Post:
 
     A family of sets is an array of limits: one row per cell, one column per row of the template; −inf where a cell is
     empty. First states are a family of one cell with the limits of the axes only. With a goal, the question is whether
-    all runs enter it, and not whether they are safe; those that are in it are not followed.
+    all runs enter it, and not whether they are safe; those that are in it are not followed. A path splits
+    ``most_splits`` times at most; from then on it stands for all actions that are possible.
     """
 
     def __init__(
@@ -77,11 +81,13 @@ class Post:
         template: Template,
         deadline: Deadline,
         effort: Effort,
+        most_splits: int = MANY,
         goal: Sequence[HalfSpace] | None = None,
     ) -> None:
         self.mixture = mixture
         self.system = system
         self.template = template
+        self._most_splits = most_splits
         self._effort = effort
         self._deadline = deadline
         self._leaves = leaves_of(mixture, system.actions_of(mixture))
@@ -138,7 +144,9 @@ class Post:
             raise Stopped(self._deadline.reason)
         source = self._source(limits, loop)
         stop = self._deadline.flag
-        status: int = explore(source, loop, target, watch, target_limits, proving, book, counts, _MAX_NODES, stop)
+        status: int = explore(
+            source, loop, target, watch, target_limits, self._most_splits, proving, book, counts, _MAX_NODES, stop
+        )
         self._effort.update(dict(zip(("nodes", "paths", "programs"), counts.tolist(), strict=True)))
         if status == LIMIT:
             if self._deadline.passed:
@@ -181,8 +189,9 @@ class Post:
         return Source(scaled, bounds, scales, np.arange(width), n_rows, middle, half)
 
     def _room(self, loop: Loop) -> int:
-        """Most guards that a path has, and the two sides of a cell."""
-        return (len(loop.powers) - 1) * int(np.diff(loop.leaf_start).max()) + 2
+        """Most guards that a path has, those of the leaf in question included, and the two sides of a cell."""
+        n_leaves = min(len(loop.powers) - 1, self._most_splits + 1)
+        return n_leaves * int(np.diff(loop.leaf_start).max()) + 2
 
     def _target(self) -> Target:
         low, high = self.template.sides

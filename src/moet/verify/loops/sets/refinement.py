@@ -11,21 +11,28 @@ from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
-from moet.verify.loops.sets.post import Effort, Post
+from moet.verify.loops.sets.post import MANY, Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.template import choose_template
+from moet.verify.loops.sets.template import choose_template, settling_template
 from moet.verify.loops.simulate import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.system import System
 
 
 class Fineness(NamedTuple):
-    """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure."""
+    """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure, splits of a path.
+
+    Sets of a single polytope are for loops that settle by themselves.
+    """
 
     n_steps: int
     n_cells: int
     n_pieces: int
+    most_splits: int = MANY
 
+
+_N_POWERS = 8
+"""Steps that the sides of single polytopes look ahead."""
 
 Attempt = Callable[[Propagation, Runs, Fineness, Progress], list[Block]]
 """Finds the blocks of a proof, or raises Stopped; it may look at simulated runs, and says how far it is."""
@@ -49,14 +56,14 @@ def refine(
         return replace(refuted, effort=effort.report(deadline))
     for i, setting in enumerate(refinements):
 
-        def advance(share: float, note: str, i: int = i) -> None:
+        def report(share: float, note: str, i: int = i) -> None:
             if progress is not None:
                 tried = f"attempt {i + 1} of {len(refinements)}"
                 progress((i + share) / len(refinements), f"{tried}: {note}, {effort['nodes']} nodes")
 
         try:
-            propagation = _propagation(mixture, system, runs, setting, deadline, effort)
-            certificate = propagation.certificate(attempt(propagation, runs, setting, advance), steps)
+            propagation = _propagation(mixture, system, steps, runs, setting, deadline, effort)
+            certificate = propagation.certificate(attempt(propagation, runs, setting, report), steps)
             proved = Proved(certificate=certificate, effort=effort.report(deadline))
             verdict = confirmed(proved, mixture, system, deadline=deadline)
             if isinstance(verdict, Proved):
@@ -72,12 +79,22 @@ def refine(
 
 
 def _propagation(
-    mixture: Mixture, system: System, runs: Runs, setting: Fineness, deadline: Deadline, effort: Effort
+    mixture: Mixture,
+    system: System,
+    steps: int | None,
+    runs: Runs,
+    setting: Fineness,
+    deadline: Deadline,
+    effort: Effort,
 ) -> Propagation:
     """Sets and enclosures fit for a closed loop, judged by simulated runs."""
     states = runs.states.reshape(-1, system.n_states)
     low, high = states.min(axis=0), states.max(axis=0)
+    if setting.n_cells == 1:
+        goes_on = steps is None or steps > setting.n_steps
+        template = settling_template(system.fitted_matrix(low, high), _N_POWERS if goes_on else 0)
+    else:
+        matrix, offsets = linearised(system, low, high, deadline)
+        template = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), setting.n_cells)
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
-    matrix, offsets = linearised(system, low, high, deadline)
-    template = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), setting.n_cells)
-    return Propagation(Post(mixture, system, template, deadline, effort), enclosures)
+    return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits), enclosures)

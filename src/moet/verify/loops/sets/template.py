@@ -23,6 +23,9 @@ Ints = NDArray[np.int64]
 _FAN = 16
 """Angles of the directions for a complex pair of eigenvalues."""
 
+_SETTLED = 0.1
+"""Share of its size to which a box shrinks while a loop settles."""
+
 
 @dataclass(frozen=True)
 class Template:
@@ -53,6 +56,27 @@ class Template:
     def slice_sides(self) -> Ints:
         """Indices of the slice and its negative among ``rows``."""
         return 2 * len(self.slice) + np.arange(2)
+
+
+def settling_template(matrix: Floats, n_powers: int) -> Template:
+    """Template of single polytopes for a loop that settles by itself: its axes, and where steps will take them.
+
+    Whatever is added in each step, the bounds of e·Mʲx for all axes e and j = 1, 2, ... say where x will be after j
+    more steps as exactly as they say it of x, so sets with these sides do not grow by being wrapped.
+    """
+    rows = [np.linalg.matrix_power(matrix, j) for j in range(1, n_powers + 1)]
+    directions = np.concatenate([sides for row in rows for sides in (row, -row)] or [np.zeros((0, len(matrix)))])
+    return Template(np.eye(len(matrix))[0], np.zeros(0), directions)
+
+
+def settling_time(matrix: Floats, spread: Floats, most: int) -> int | None:
+    """Steps after which a box with sides like ``spread`` has shrunk to a tenth; None if ``most`` do not do that."""
+    power = np.eye(len(matrix))
+    for n_steps in range(1, most + 1):
+        power = matrix @ power
+        if np.all(np.abs(power) @ spread <= _SETTLED * spread):
+            return n_steps
+    return None
 
 
 def choose_template(
