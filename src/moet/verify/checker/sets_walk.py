@@ -40,13 +40,13 @@ Row = tuple[list[int], int]
 
 
 class _Path(NamedTuple):
-    """Step, offset, radii of the steps so far in a row, guards, and what directions are known to be shifted by."""
+    """Step, offset, radii of the steps so far in a row, guards, and how far directions may be off."""
 
     t: int
     offset: list[int]
     radii: list[int]
     guards: list[Row]
-    shifts: dict[int, tuple[int, int]]
+    spreads: dict[int, int]
 
 
 class Walk:
@@ -239,12 +239,12 @@ class Walk:
 
     def _shift(self, path: _Path, q: int) -> tuple[int, int]:
         """What a path adds to direction q, and how far that may be off."""
-        if q not in path.shifts:
-            centre = sum(map(mul, self.powers[0][q], path.offset)) >> BITS
+        same = self.enclosure.same[q]
+        if same not in path.spreads:
             skipped = (self.n_steps - path.t) * self.d
-            spread = sum(map(mul, self.sizes[q][skipped:], path.radii)) + sum(map(abs, path.offset))
-            path.shifts[q] = centre, (spread >> BITS) + 2
-        return path.shifts[q]
+            spread = sum(map(mul, self.sizes[same][skipped:], path.radii)) + sum(map(abs, path.offset))
+            path.spreads[same] = (spread >> BITS) + 2
+        return sum(map(mul, self.powers[0][q], path.offset)) >> BITS, path.spreads[same]
 
     def _multipliers(self, code: int, guards: list[Row]) -> list[tuple[Row, int]]:
         if code >= EMPTY:
