@@ -79,8 +79,7 @@ class Target(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The path that is being looked at: its step, number of guards (rows and names) and splits; its offset and spread.
-    """
+    """The path that is being looked at: its step, numbers of guards (rows, names) and splits; its offset and spread."""
 
     at: Ints
     offset: Floats

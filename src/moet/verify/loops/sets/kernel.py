@@ -232,7 +232,9 @@ def _branch(
 
 
 @njit(**OPTIONS)
-def _find_leaves(source: Source, loop: Loop, path: Path, leaves: Leaves, lp: Scratch, proving: bool, book: Book) -> bool:
+def _find_leaves(
+    source: Source, loop: Loop, path: Path, leaves: Leaves, lp: Scratch, proving: bool, book: Book
+) -> bool:
     """Find the leaves that states of a path may be in; whether they agree on the action (also if there are none)."""
     common = -1
     agree = True

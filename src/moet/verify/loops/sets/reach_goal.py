@@ -182,7 +182,8 @@ class GoalSearch:
         return Enclosures(self.system, low, high, _N_PIECES, False, self.cut_along, self.deadline)
 
     def _propagation(self, template: Template, enclosures: Enclosures) -> Propagation:
-        return Propagation(Post(self.mixture, self.system, template, self.deadline, self.effort, goal=self.goal), enclosures)
+        post = Post(self.mixture, self.system, template, self.deadline, self.effort, goal=self.goal)
+        return Propagation(post, enclosures)
 
     def _gaps(self, propagation: Propagation, block: Block) -> Floats:
         """Values of the slice where nobody is at the end of a block, one from each gap."""
