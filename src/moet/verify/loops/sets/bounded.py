@@ -11,20 +11,22 @@ from __future__ import annotations
 from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.refinement import Fineness, refine
+from moet.verify.loops.sets.refinement import Fineness, refine, settling_steps
 from moet.verify.loops.simulate import Runs
 from moet.verify.result import Verdict
 from moet.verify.systems.system import System
 
 REFINEMENTS = (
-    Fineness(100, 1, 1, 0),
+    Fineness(100, 1, 1, 0, settles=True),
+    Fineness(3, 1, 4, settles=True),
+    Fineness(6, 4, 4, 2, settles=True),
     Fineness(10, 2, 4),
     Fineness(10, 8, 16),
     Fineness(10, 24, 32),
     Fineness(10, 48, 64),
     Fineness(12, 64, 64),
 )
-"""Settings to try, from coarse to fine."""
+"""Settings to try, from coarse to fine; the first ones for loops that settle whatever the policy does."""
 
 _SIMULATED_STEPS = 400
 
@@ -34,13 +36,9 @@ def safe_for_steps(
 ) -> Verdict:
     """Decide whether ``system`` stays in its safe set for ``steps`` steps when ``mixture`` acts."""
 
-    def follow(propagation: Propagation, _: Runs, setting: Fineness, report: Progress) -> list[Block]:
-        blocks: list[Block] = []
-        family = propagation.post.initial
-        for done in range(0, steps, setting.n_steps):
-            report(done / steps, f"step {done} of {steps}")
-            blocks.append(propagation.advance(family, min(setting.n_steps, steps - done)))
-            family = blocks[-1].image.family
-        return blocks
+    def follow(propagation: Propagation, runs: Runs, setting: Fineness, report: Progress) -> list[Block]:
+        if setting.settles and steps > setting.n_steps:
+            settling_steps(system, runs)
+        return propagation.chain(steps, setting.n_steps, report)
 
     return refine(mixture, system, steps, min(steps, _SIMULATED_STEPS), REFINEMENTS, follow, deadline, progress)

@@ -13,7 +13,7 @@ from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
 from moet.verify.loops.sets.post import MANY, Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.template import choose_template, settling_template
+from moet.verify.loops.sets.template import Template, contracting, looking_ahead, settling_time, slices
 from moet.verify.loops.simulate import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.system import System
@@ -22,17 +22,21 @@ from moet.verify.systems.system import System
 class Fineness(NamedTuple):
     """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure, splits of a path.
 
-    Sets of a single polytope are for loops that settle by themselves.
+    ``settles`` is for loops that settle whatever the policy does: their sets have sides that look ahead.
     """
 
     n_steps: int
     n_cells: int
     n_pieces: int
     most_splits: int = MANY
+    settles: bool = False
 
 
-_N_POWERS = 8
-"""Steps that the sides of single polytopes look ahead."""
+_N_POWERS = 4
+"""Steps that the sides of sets look ahead, where a loop settles by itself."""
+
+_SLOWEST = 100
+"""A system that has not settled after so many steps counts as one that does not."""
 
 Attempt = Callable[[Propagation, Runs, Fineness, Progress], list[Block]]
 """Finds the blocks of a proof, or raises Stopped; it may look at simulated runs, and says how far it is."""
@@ -78,6 +82,15 @@ def refine(
     return Unknown(reason=reason, effort=effort.report(deadline))
 
 
+def settling_steps(system: System, runs: Runs) -> int:
+    """Steps after which little is left of where a run began; raises Stopped if the system does not settle by itself."""
+    low, high = runs.states.min(axis=(0, 1)), runs.states.max(axis=(0, 1))
+    n_steps = settling_time(system.fitted_matrix(low, high), high - low, _SLOWEST)
+    if n_steps is None:
+        raise Stopped("the system does not settle by itself")
+    return n_steps
+
+
 def _propagation(
     mixture: Mixture,
     system: System,
@@ -90,11 +103,12 @@ def _propagation(
     """Sets and enclosures fit for a closed loop, judged by simulated runs."""
     states = runs.states.reshape(-1, system.n_states)
     low, high = states.min(axis=0), states.max(axis=0)
-    if setting.n_cells == 1:
+    direction, edges = slices(mixture, states, runs.actions.ravel(), setting.n_cells)
+    if setting.settles:
         goes_on = steps is None or steps > setting.n_steps
-        template = settling_template(system.fitted_matrix(low, high), _N_POWERS if goes_on else 0)
+        directions = looking_ahead(system.fitted_matrix(low, high), _N_POWERS if goes_on else 0)
     else:
-        matrix, offsets = linearised(system, low, high, deadline)
-        template = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), setting.n_cells)
+        directions = contracting(*linearised(system, low, high, deadline), direction)
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
+    template = Template(direction, edges, directions)
     return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits), enclosures)
