@@ -20,6 +20,8 @@ REFINEMENTS = (
     Fineness(100, 1, 1, 0, settles=True),
     Fineness(3, 1, 4, settles=True),
     Fineness(6, 4, 4, 2, settles=True),
+    Fineness(6, 1, 4, settles=True),
+    Fineness(10, 1, 4, settles=True),
     Fineness(10, 2, 4),
     Fineness(10, 8, 16),
     Fineness(10, 24, 32),
@@ -32,7 +34,13 @@ _SIMULATED_STEPS = 400
 
 
 def safe_for_steps(
-    mixture: Mixture, system: System, steps: int, deadline: Deadline, progress: Progress | None = None
+    mixture: Mixture,
+    system: System,
+    steps: int,
+    deadline: Deadline,
+    progress: Progress | None = None,
+    *,
+    workers: int = 1,
 ) -> Verdict:
     """Decide whether ``system`` stays in its safe set for ``steps`` steps when ``mixture`` acts."""
 
@@ -41,4 +49,5 @@ def safe_for_steps(
             settling_steps(system, runs)
         return propagation.chain(steps, setting.n_steps, report)
 
-    return refine(mixture, system, steps, min(steps, _SIMULATED_STEPS), REFINEMENTS, follow, deadline, progress)
+    n_simulated = min(steps, _SIMULATED_STEPS)
+    return refine(mixture, system, steps, n_simulated, REFINEMENTS, follow, deadline, progress, workers=workers)

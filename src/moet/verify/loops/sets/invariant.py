@@ -28,6 +28,8 @@ REFINEMENTS = (
     Fineness(100, 1, 1, 0, settles=True),
     Fineness(3, 1, 4, settles=True),
     Fineness(6, 4, 4, 2, settles=True),
+    Fineness(6, 1, 4, settles=True),
+    Fineness(10, 1, 4, settles=True),
     Fineness(8, 2, 4),
     Fineness(8, 4, 8),
     Fineness(10, 8, 16),
@@ -46,9 +48,12 @@ and relative to what was needed."""
 _MAX_ROUNDS = 200
 
 
-def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None) -> Verdict:
+def safe_for_ever(
+    mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None, *, workers: int = 1
+) -> Verdict:
     """Decide whether ``system`` never leaves its safe set when ``mixture`` acts."""
-    verdict = refine(mixture, system, None, _SIMULATED_STEPS, REFINEMENTS, _invariant, deadline, progress)
+    attempts = (REFINEMENTS, _invariant)
+    verdict = refine(mixture, system, None, _SIMULATED_STEPS, *attempts, deadline, progress, workers=workers)
     if isinstance(verdict, Unknown):
         return replace(verdict, reason=f"no invariant was found: {verdict.reason}")
     return verdict
@@ -79,8 +84,9 @@ def _grown(propagation: Propagation, family: Floats, n_steps: int, report: Progr
         reached = block.image.family
         if np.all(reached <= family):
             return block
-        missing = np.where(np.isfinite(family), np.maximum(reached - family, 0), 0)
-        grown = post.inflated(np.maximum(reached, family) + _OVERSHOOT * missing, _EXTRA)
+        larger = np.maximum(reached, family)
+        missing = np.subtract(larger, family, out=np.zeros_like(family), where=np.isfinite(family))
+        grown = post.inflated(larger + _OVERSHOOT * missing, _EXTRA)
         family = np.where(reached > family, grown, family)
     raise Stopped(f"the set was still growing after {_MAX_ROUNDS} rounds")
 

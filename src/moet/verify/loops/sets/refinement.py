@@ -51,6 +51,8 @@ def refine(
     attempt: Attempt,
     deadline: Deadline,
     progress: Progress | None = None,
+    *,
+    workers: int = 1,
 ) -> Verdict:
     """Simulate some steps; unless they refute safety, attempt a proof with each setting until one succeeds."""
     effort = Effort()
@@ -66,7 +68,7 @@ def refine(
                 progress((i + share) / len(refinements), f"{tried}: {note}, {effort['nodes']} nodes")
 
         try:
-            propagation = _propagation(mixture, system, steps, runs, setting, deadline, effort)
+            propagation = _propagation(mixture, system, steps, runs, setting, deadline, effort, workers)
             certificate = propagation.certificate(attempt(propagation, runs, setting, report), steps)
             proved = Proved(certificate=certificate, effort=effort.report(deadline))
             verdict = confirmed(proved, mixture, system, deadline=deadline)
@@ -99,6 +101,7 @@ def _propagation(
     setting: Fineness,
     deadline: Deadline,
     effort: Effort,
+    workers: int,
 ) -> Propagation:
     """Sets and enclosures fit for a closed loop, judged by simulated runs."""
     states = runs.states.reshape(-1, system.n_states)
@@ -111,4 +114,4 @@ def _propagation(
         directions = contracting(*linearised(system, low, high, deadline), direction)
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
     template = Template(direction, edges, directions)
-    return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits), enclosures)
+    return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits, workers), enclosures)
