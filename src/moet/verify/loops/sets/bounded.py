@@ -11,7 +11,7 @@ from __future__ import annotations
 from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.refinement import Fineness, refine, settling_steps
+from moet.verify.loops.sets.refinement import Fineness, refine
 from moet.verify.loops.simulate import Runs
 from moet.verify.result import Verdict
 from moet.verify.systems.system import System
@@ -44,9 +44,7 @@ def safe_for_steps(
 ) -> Verdict:
     """Decide whether ``system`` stays in its safe set for ``steps`` steps when ``mixture`` acts."""
 
-    def follow(propagation: Propagation, runs: Runs, setting: Fineness, report: Progress) -> list[Block]:
-        if setting.settles and steps > setting.n_steps:
-            settling_steps(system, runs)
+    def follow(propagation: Propagation, _: Runs, setting: Fineness, report: Progress) -> list[Block]:
         return propagation.chain(steps, setting.n_steps, report)
 
     n_simulated = min(steps, _SIMULATED_STEPS)

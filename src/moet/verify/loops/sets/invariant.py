@@ -63,7 +63,7 @@ def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, report: 
     """The first states lie in a family, or come to it once they have settled, and the family leads into itself."""
     post = propagation.post
     if setting.settles:
-        n_steps = settling_steps(post.system, runs)
+        n_steps = settling_steps(post.system, runs) or setting.n_steps
         blocks = propagation.chain(max(2 * n_steps, setting.n_steps), setting.n_steps, report)
         n_steps = min(n_steps, setting.n_steps)
         family = blocks[-1].image.family

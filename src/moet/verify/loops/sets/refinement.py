@@ -35,6 +35,9 @@ class Fineness(NamedTuple):
 _N_POWERS = 4
 """Steps that the sides of sets look ahead, where a loop settles by itself."""
 
+_FEW_STEPS = 10
+"""So many steps may be followed as if a system settled, even if it does not."""
+
 _SLOWEST = 100
 """A system that has not settled after so many steps counts as one that does not."""
 
@@ -60,6 +63,9 @@ def refine(
     refuted = refutation(mixture, system, runs, steps, deadline)
     if refuted is not None:
         return replace(refuted, effort=effort.report(deadline))
+    looked = False
+    if settling_steps(system, runs) is None and (steps is None or steps > _FEW_STEPS):
+        refinements = [setting for setting in refinements if not setting.settles]
     for i, setting in enumerate(refinements):
 
         def report(share: float, note: str, i: int = i) -> None:
@@ -79,18 +85,17 @@ def refine(
             reason = str(stop)
         if deadline.passed:
             break
-        if i == 0 and (late := late_refutation(mixture, system, steps, deadline)) is not None:
-            return replace(late, effort=effort.report(deadline))
+        if not setting.settles and not looked:
+            looked = True
+            if (late := late_refutation(mixture, system, steps, deadline)) is not None:
+                return replace(late, effort=effort.report(deadline))
     return Unknown(reason=reason, effort=effort.report(deadline))
 
 
-def settling_steps(system: System, runs: Runs) -> int:
-    """Steps after which little is left of where a run began; raises Stopped if the system does not settle by itself."""
+def settling_steps(system: System, runs: Runs) -> int | None:
+    """Steps after which little is left of where a run began, whatever the policy does; None if that is not so."""
     low, high = runs.states.min(axis=(0, 1)), runs.states.max(axis=(0, 1))
-    n_steps = settling_time(system.fitted_matrix(low, high), high - low, _SLOWEST)
-    if n_steps is None:
-        raise Stopped("the system does not settle by itself")
-    return n_steps
+    return settling_time(system.fitted_matrix(low, high), high - low, _SLOWEST)
 
 
 def _propagation(
