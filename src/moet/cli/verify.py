@@ -42,6 +42,7 @@ def verify(
     plot: Annotated[Path | None, typer.Option(help="File to draw a counterexample to, such as trace.png.")] = None,
     timeout: Timeout = 60.0,
     seed: Seed = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads of a search; by default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove something about a model, or find a counterexample.
@@ -74,9 +75,11 @@ def verify(
     mixture = load(model)
     shown = not as_json
     if within is not None:
-        verdict = reaches(mixture, subject, goal, within=within, timeout=timeout, seed=seed, verbose=shown)
+        verdict = reaches(
+            mixture, subject, goal, within=within, timeout=timeout, seed=seed, workers=workers, verbose=shown
+        )
     else:
-        verdict = safe(mixture, subject, steps, timeout=timeout, seed=seed, verbose=shown)
+        verdict = safe(mixture, subject, steps, timeout=timeout, seed=seed, workers=workers, verbose=shown)
     saved = save_certificate(verdict, certificate)
     trace = verdict.trace if isinstance(verdict, Refuted) else None
     if plot is not None and trace is not None:

@@ -81,10 +81,10 @@ class Template:
 
 
 class Leaf(NamedTuple):
-    """An action, and the guards of it: directions and limits."""
+    """An action, and the guards of it: directions and limits, which are rounded up to integers over 2^BITS."""
 
     action: int
-    guards: list[tuple[int, Fraction]]
+    guards: list[tuple[int, int]]
 
 
 class Enclosure:
@@ -198,7 +198,8 @@ def leaves_of(
                 rivals.append((len(directions), bias[j] - bias[i] + slack))
                 directions.append(row)
         for action, tests in _parts(tree, number, meter):
-            leaves.append(Leaf(action, rivals + [_guard(test, observation) for test in tests]))
+            guards = rivals + [_guard(test, observation) for test in tests]
+            leaves.append(Leaf(action, [(q, rounded(limit)[1]) for q, limit in guards]))
             meter.hold(2 * len(leaves[-1].guards))
     return leaves
 

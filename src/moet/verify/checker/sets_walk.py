@@ -161,8 +161,8 @@ class Walk:
         everywhere: Row = ([0] * self.d, 0)
         guards = [
             *path.guards,
-            everywhere if high is None else self._guard(path, up, high),
-            everywhere if low is None else self._guard(path, up + 1, -low),
+            everywhere if high is None else self._guard(path, up, rounded(high)[1]),
+            everywhere if low is None else self._guard(path, up + 1, rounded(-low)[1]),
         ]
         code = self.records.code()
         limits = self.target_limits[cell]
@@ -228,10 +228,10 @@ class Walk:
         if root + self._most(path, q) > limit:
             raise CertificateError(f"{what} is not proved (step {path.t})")
 
-    def _guard(self, path: _Path, q: int, limit: Fraction) -> Row:
+    def _guard(self, path: _Path, q: int, limit: int) -> Row:
         """Row of the first states from which direction q may be at most ``limit`` after the steps of a path."""
         centre, spread = self._shift(path, q)
-        return self.powers[path.t][q], rounded(limit)[1] - centre + spread + self.blur
+        return self.powers[path.t][q], limit - centre + spread + self.blur
 
     def _most(self, path: _Path, q: int) -> int:
         centre, spread = self._shift(path, q)
