@@ -112,7 +112,6 @@ def test_an_error_is_one_line_without_a_traceback():
     [
         ("fit", "data", "--target", "y", "-o", "m.moet.json"),
         ("show", "data"),
-        ("check", "data", "data"),
         ("verify", "data", "--system", "cartpole"),
         ("distill", "cartpole", "--arrays", "data", "-o", "m.moet.json"),
     ],

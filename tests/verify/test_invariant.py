@@ -67,7 +67,8 @@ def test_the_pendulum_for_ever() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_template_row_that_is_no_number_proves_nothing(monkeypatch, value) -> None:
-    monkeypatch.setattr("moet.verify.loops.sets.template._contracting", lambda *_: np.full((1, 1), value))
+    for name in ("contracting", "looking_ahead"):
+        monkeypatch.setattr(f"moet.verify.loops.sets.refinement.{name}", lambda *_: np.full((1, 1), value))
     with np.errstate(invalid="ignore"):
         assert not safe_for_ever(valve(), tank(), Deadline(None))
 

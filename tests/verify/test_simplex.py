@@ -57,6 +57,18 @@ def test_stops_as_soon_as_the_bound_is_low_enough():
     assert solve([1.0, 1.0], A, b, -square, square, enough=0.4).status == OPTIMAL
 
 
+def test_programs_of_many_steps_are_solved_to_the_end():
+    """The inverse of the basis is computed afresh every so many steps, whatever the pivots are."""
+    rng = np.random.default_rng(0)
+    ones = np.ones(10)
+    for _ in range(20):
+        A, c = rng.normal(size=(300, 10)), rng.normal(size=10)
+        b = 0.3 * np.abs(A).sum(axis=1)
+        solution = solve(c, A, b, -ones, ones)
+        assert solution.status == OPTIMAL
+        assert solution.bound == pytest.approx(-linprog(-c, A, b, bounds=[(-1, 1)] * 10).fun)
+
+
 def test_no_rows_and_fixed_variables():
     solution = solve([1.0, -2.0], np.zeros((0, 2)), [], [3.0, -1.0], [3.0, 1.0])
     assert solution.status == OPTIMAL

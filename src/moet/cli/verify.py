@@ -48,6 +48,7 @@ def verify(
         ),
     ] = None,
     seed: Seed = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads of a search; by default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove something about a model, or find a counterexample.
@@ -81,11 +82,12 @@ def verify(
     subject = systems.find(str(system))
     mixture = load(model)
     shown = not as_json
-    limits = {"timeout": timeout, "cpu_limit": 600.0 if cpu_limit is None else cpu_limit}
+    limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": 600.0 if cpu_limit is None else cpu_limit}
+    how: dict[str, Any] = {"seed": seed, "workers": workers, "verbose": shown}
     if within is not None:
-        verdict = reaches(mixture, subject, goal, within=within, **limits, seed=seed, verbose=shown)
+        verdict = reaches(mixture, subject, goal, within=within, **limits, **how)
     else:
-        verdict = safe(mixture, subject, steps, **limits, seed=seed, verbose=shown)
+        verdict = safe(mixture, subject, steps, **limits, **how)
     saved = save_certificate(verdict, certificate)
     trace = verdict.trace if isinstance(verdict, Refuted) else None
     if plot is not None and trace is not None:

@@ -6,7 +6,8 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from numbers import Real
 
@@ -23,12 +24,15 @@ _LOOK = 0.05
 """Seconds between two looks at the clocks while compiled code runs."""
 
 
+_THREADS_HAVE_CLOCKS = hasattr(time, "pthread_getcpuclockid")
+
+
 class Stopped(Exception):
     """A search cannot go on; the message says why."""
 
 
 class Deadline:
-    """What ends a search: seconds of the wall clock (``timeout``), or of CPU time of its thread (``cpu_limit``).
+    """What ends a search: seconds of the wall clock (``timeout``), or of CPU time of its threads (``cpu_limit``).
 
     CPU time does not depend on what else the machine is busy with, so the same question has the same answer. Compiling
     does not count. None is no limit.
@@ -38,8 +42,10 @@ class Deadline:
         self.timeout = _seconds(timeout, "timeout")
         self.cpu_limit = _seconds(cpu_limit, "cpu_limit")
         self._start = clock()
-        self._cpu_clock = _cpu_clock_of_this_thread()
-        self._cpu_start = self._cpu_clock()
+        self._compiling_start = seconds_of_compiling()
+        self._cpu_spent = 0.0  # by threads that have ended
+        self._cpu_clocks = [_cpu_clock_of_this_thread()]
+        self._lock = threading.Lock()
 
     @property
     def seconds(self) -> float:
@@ -49,7 +55,22 @@ class Deadline:
     @property
     def cpu_seconds(self) -> float:
         """Seconds of CPU time since the start."""
-        return self._cpu_clock() - self._cpu_start
+        with self._lock:
+            spent = self._cpu_spent + sum(clock() for clock in self._cpu_clocks)
+        return spent - (seconds_of_compiling() - self._compiling_start)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Let the calling thread, which is another than that of the search, count, too."""
+        clock = _cpu_clock_of_this_thread() if _THREADS_HAVE_CLOCKS else lambda: 0.0
+        with self._lock:
+            self._cpu_clocks.append(clock)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._cpu_clocks.remove(clock)
+                self._cpu_spent += clock()
 
     @property
     def left(self) -> float:
@@ -97,11 +118,13 @@ def _seconds(value: float | None, name: str) -> float:
 
 
 def _cpu_clock_of_this_thread() -> Callable[[], float]:
-    """Clock of the CPU time of the calling thread, which other threads may read, too; less what compiling took."""
-    if hasattr(time, "pthread_getcpuclockid"):
+    """Clock of the CPU time of the calling thread from now on, which other threads may read, too."""
+    if _THREADS_HAVE_CLOCKS:
         number = time.pthread_getcpuclockid(threading.get_ident())
-        return lambda: time.clock_gettime(number) - seconds_of_compiling()
-    return lambda: time.process_time() - seconds_of_compiling()
+        start = time.clock_gettime(number)
+        return lambda: time.clock_gettime(number) - start
+    begin = time.process_time()  # of all threads
+    return lambda: time.process_time() - begin
 
 
 def _raise_flag(flag: NDArray[np.bool_], left: Callable[[], Callable[[], float] | None], over: threading.Event) -> None:

@@ -78,8 +78,11 @@ def _invert(matrix: Any, inverse: Any) -> bool:
         if abs(pivot) < _PIVOT:
             return False
         for j in range(d):
-            matrix[k, j], matrix[best, j] = matrix[best, j] / pivot, matrix[k, j]
-            inverse[k, j], inverse[best, j] = inverse[best, j] / pivot, inverse[k, j]
+            # one after the other: best may be k
+            upper, matrix[best, j] = matrix[best, j] / pivot, matrix[k, j]
+            matrix[k, j] = upper
+            upper, inverse[best, j] = inverse[best, j] / pivot, inverse[k, j]
+            inverse[k, j] = upper
         for i in range(d):
             factor = matrix[i, k]
             if i != k and factor != 0.0:

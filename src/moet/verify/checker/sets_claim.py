@@ -14,10 +14,11 @@ from moet.errors import CertificateError
 from moet.verify.checker.claims import EnclosureClaim, ascending
 from moet.verify.checker.enclosures import EnclosureChecker, rounded
 from moet.verify.checker.geometry import action_number
-from moet.verify.checker.meter import Meter, cost
+from moet.verify.checker.meter import Meter
 from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree
 from moet.verify.checker.plain_system import HalfSpace, PlainSystem, Sides, Vector
+from moet.verify.checker.powers import Powers, powers_of, up_to_sign
 
 
 class Conditions:
@@ -80,10 +81,10 @@ class Template:
 
 
 class Leaf(NamedTuple):
-    """An action, and the guards of it: directions and limits."""
+    """An action, and the guards of it: directions and limits, which are rounded up to integers over 2^BITS."""
 
     action: int
-    guards: list[tuple[int, Fraction]]
+    guards: list[tuple[int, int]]
 
 
 class Enclosure:
@@ -122,24 +123,36 @@ class Enclosure:
         self.directions += [row for row, _ in goal]
         observation = Observation(system.noise, system.float32)
         self.leaves = leaves_of(model, system.actions, self.box, observation, self.directions, meter)
-        self._powers: list[list[list[int]]] = []
-        self._exact = self.directions
+        self.same = up_to_sign(self.directions)
+        self._powers: Powers = []
+        self._sizes: dict[int, dict[int, list[int]]] = {}
 
-    def powers(self, n_steps: int) -> list[list[list[int]]]:
-        """Directions times powers of the matrix, as integers (off by less than one)."""
-        while len(self._powers) <= n_steps:
-            numbers = [number for row in self._exact for value in row for number in value.as_integer_ratio()]
-            longest = max(map(int.bit_length, numbers))
-            self._meter.spend(cost(len(self._exact) * len(self.box) ** 2, longest))
-            self._meter.hold(2 * len(self._exact) * len(self.box), longest)
-            if self._powers:
-                columns = list(zip(*self.matrix, strict=True))
-                self._exact = [
-                    [sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0)) for column in columns]
-                    for row in self._exact
+    def powers(self, n_steps: int) -> Powers:
+        """Directions times powers of the matrix, by step, as integers over 2^BITS (off by less than one)."""
+        if len(self._powers) <= n_steps:
+            place = {q: i for i, q in enumerate(dict.fromkeys(self.same))}
+            known = powers_of(self.matrix, [self.directions[q] for q in place], n_steps, self._meter)
+            turned = [self.directions[q] != self.directions[same] for q, same in enumerate(self.same)]
+            self._powers = [
+                [
+                    [-value for value in rows[place[same]]] if turned[q] else rows[place[same]]
+                    for q, same in enumerate(self.same)
                 ]
-            self._powers.append([[rounded(value)[0] for value in row] for row in self._exact])
+                for rows in known
+            ]
         return self._powers
+
+    def sizes(self, n_steps: int) -> dict[int, list[int]]:
+        """Powers of every direction (one of those that are the same up to sign) from the last but one to the first.
+
+        They are in a row, without sign, and no less than the true ones.
+        """
+        if n_steps not in self._sizes:
+            powers = self.powers(n_steps)[:n_steps]
+            self._sizes[n_steps] = {
+                q: [abs(value) + 1 for rows in reversed(powers) for value in rows[q]] for q in set(self.same)
+            }
+        return self._sizes[n_steps]
 
     def residual(self, piece: int, action: int) -> list[tuple[int, int]]:
         """What a step adds to matrix·x in one piece, once that is confirmed."""
@@ -185,7 +198,8 @@ def leaves_of(
                 rivals.append((len(directions), bias[j] - bias[i] + slack))
                 directions.append(row)
         for action, tests in _parts(tree, number, meter):
-            leaves.append(Leaf(action, rivals + [_guard(test, observation) for test in tests]))
+            guards = rivals + [_guard(test, observation) for test in tests]
+            leaves.append(Leaf(action, [(q, rounded(limit)[1]) for q, limit in guards]))
             meter.hold(2 * len(leaves[-1].guards))
     return leaves
 

@@ -10,9 +10,9 @@ For every polytope that a block starts from, the records are those of a walk ove
   ends; 64 + n as before; or 128;
 - at the last step, for every cell of the set: 64 + n, or 128 and then for every row of the template as above;
 - else, if the enclosure has several pieces, for the upper and the lower side of its variable: n multipliers, and the
-  last or first piece that they leave; or 64 + n. Then for every leaf: 64 + n, or 128: it may be taken. Then the nodes
-  that follow: one if all leaves that may be taken agree on the action, otherwise one for each of them, cut by its
-  guards.
+  last or first piece that they leave; or 64 + n. Then for every leaf: 64 + n, or 128: it may be taken. If those that
+  may be taken do not agree on the action: 1, and the nodes that follow are one for each of them, cut by its guards; or
+  0, and one node follows, whose step may be that of any of these actions. If they agree, one node follows.
 
 Multipliers name rows: those of the polytope (slice, other directions), then the guards of the path in order, then
 those of the leaf or of the cell in question. All numbers are integers over 2^BITS; rounding is always to the
@@ -22,6 +22,7 @@ unfavourable side.
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import mul
 from typing import NamedTuple
 
 from moet.errors import CertificateError
@@ -32,18 +33,20 @@ from moet.verify.checker.sets_claim import Conditions, Enclosure, Template
 
 MULTIPLIER_BITS = 64
 EMPTY, POSSIBLE, ARRIVED = 64, 128, 192
+MERGED, SPLIT = 0, 1
 
 Row = tuple[list[int], int]
 """Integers (a, b) such that a·x <= b, over 2^BITS."""
 
 
 class _Path(NamedTuple):
-    """Step, offset, radii of the steps so far, and guards."""
+    """Step, offset, radii of the steps so far in a row, guards, and how far directions may be off."""
 
     t: int
     offset: list[int]
-    radii: list[list[int]]
+    radii: list[int]
     guards: list[Row]
+    spreads: dict[int, int]
 
 
 class Walk:
@@ -56,6 +59,7 @@ class Walk:
         self.d = conditions.d
         self.n_steps = block.steps
         self.powers = enclosure.powers(self.n_steps)
+        self.sizes = enclosure.sizes(self.n_steps)
         self.matrix = [[value.as_integer_ratio() for value in row] for row in enclosure.matrix]
         watch = block.watch
         if len(watch) != len(enclosure.watched):
@@ -96,7 +100,7 @@ class Walk:
         self.target_roots = [
             self._proved(last[q], self._multipliers(self.records.code(), [])) for q in range(len(self.template.rows))
         ]
-        self._visit(_Path(0, [0] * d, [], []))
+        self._visit(_Path(0, [0] * d, [], [], {}))
 
     def _visit(self, path: _Path) -> None:
         if path.t > 0 and (not self._watch(path) or (self.enclosure.goal and self._arrived(path))):
@@ -116,10 +120,15 @@ class Walk:
                 taken.append((leaf.action, guards))
             else:
                 self._contradiction(code, path.guards + guards)
-        if len({action for action, _ in taken}) == 1:
-            taken = [(taken[0][0], [])]
-        for action, guards in taken:
-            self._visit(self._step(path, action, pieces, guards))
+        actions = list(dict.fromkeys(action for action, _ in taken))
+        code = self.records.code() if len(actions) > 1 else MERGED
+        if code == SPLIT:
+            for action, guards in taken:
+                self._visit(self._step(path, [action], pieces, guards))
+        elif code != MERGED:
+            raise CertificateError(f"the code {code} is out of place")
+        elif actions:
+            self._visit(self._step(path, actions, pieces, []))
 
     def _watch(self, path: _Path) -> bool:
         """Whether anybody takes the path; everything watched is within its limits then."""
@@ -152,8 +161,8 @@ class Walk:
         everywhere: Row = ([0] * self.d, 0)
         guards = [
             *path.guards,
-            everywhere if high is None else self._guard(path, up, high),
-            everywhere if low is None else self._guard(path, up + 1, -low),
+            everywhere if high is None else self._guard(path, up, rounded(high)[1]),
+            everywhere if low is None else self._guard(path, up + 1, rounded(-low)[1]),
         ]
         code = self.records.code()
         limits = self.target_limits[cell]
@@ -201,16 +210,16 @@ class Walk:
             raise CertificateError("the pieces are not in order")
         return first, last
 
-    def _step(self, path: _Path, action: int, pieces: tuple[int, int], guards: list[Row]) -> _Path:
+    def _step(self, path: _Path, actions: list[int], pieces: tuple[int, int], guards: list[Row]) -> _Path:
         offset, radii = [], []
-        residuals = [self.enclosure.residual(piece, action) for piece in range(pieces[0], pieces[1] + 1)]
+        residuals = [self.enclosure.residual(p, action) for p in range(pieces[0], pieces[1] + 1) for action in actions]
         for k, row in enumerate(self.matrix):
             low, high = min(part[k][0] for part in residuals), max(part[k][1] for part in residuals)
             middle = (low + high) >> 1
             moved = sum([n * c // m for (n, m), c in zip(row, path.offset, strict=True)])
             offset.append(moved + middle)
             radii.append(high - middle + 1 + self.d)  # each division may have lost less than one
-        return _Path(path.t + 1, offset, [*path.radii, radii], path.guards + guards)
+        return _Path(path.t + 1, offset, path.radii + radii, path.guards + guards, {})
 
     def _hold(self, path: _Path, q: int, code: int, guards: list[Row], root: int, limit: int, what: str) -> None:
         """See that direction q stays below a limit."""
@@ -219,10 +228,10 @@ class Walk:
         if root + self._most(path, q) > limit:
             raise CertificateError(f"{what} is not proved (step {path.t})")
 
-    def _guard(self, path: _Path, q: int, limit: Fraction) -> Row:
+    def _guard(self, path: _Path, q: int, limit: int) -> Row:
         """Row of the first states from which direction q may be at most ``limit`` after the steps of a path."""
         centre, spread = self._shift(path, q)
-        return self.powers[path.t][q], rounded(limit)[1] - centre + spread + self.blur
+        return self.powers[path.t][q], limit - centre + spread + self.blur
 
     def _most(self, path: _Path, q: int) -> int:
         centre, spread = self._shift(path, q)
@@ -230,12 +239,12 @@ class Walk:
 
     def _shift(self, path: _Path, q: int) -> tuple[int, int]:
         """What a path adds to direction q, and how far that may be off."""
-        centre = sum([a * b for a, b in zip(self.powers[0][q], path.offset, strict=True)]) >> BITS
-        spread = sum([abs(b) for b in path.offset])
-        for s, radius in enumerate(path.radii):
-            row = self.powers[path.t - 1 - s][q]
-            spread += sum([(abs(a) + 1) * r for a, r in zip(row, radius, strict=True)])
-        return centre, (spread >> BITS) + 2
+        same = self.enclosure.same[q]
+        if same not in path.spreads:
+            skipped = (self.n_steps - path.t) * self.d
+            spread = sum(map(mul, self.sizes[same][skipped:], path.radii)) + sum(map(abs, path.offset))
+            path.spreads[same] = (spread >> BITS) + 2
+        return sum(map(mul, self.powers[0][q], path.offset)) >> BITS, path.spreads[same]
 
     def _multipliers(self, code: int, guards: list[Row]) -> list[tuple[Row, int]]:
         if code >= EMPTY:

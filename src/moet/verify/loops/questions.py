@@ -15,6 +15,7 @@ from moet.model.mixture import Mixture
 from moet.progress import progress_bar
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.paths.search import PathSearch
+from moet.verify.loops.sets.crew import number_of
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
@@ -35,6 +36,7 @@ def safe(
     timeout: float | None = None,
     cpu_limit: float | None = 600.0,
     seed: int = 0,
+    workers: int | None = None,
     verbose: bool = False,
 ) -> Verdict:
     """Ask whether a system stays in its safe set when the model chooses the actions.
@@ -56,6 +58,8 @@ def safe(
         count. None is no limit.
     seed : int
         Of the random runs that are tried where a possible violation cannot be replayed.
+    workers : int, optional
+        Threads that work on sets of states; one per core by default. Verdict and certificate do not depend on it.
     verbose : bool
         Show progress on stderr.
 
@@ -75,12 +79,13 @@ def safe(
     if steps is None:
         from moet.verify.loops.sets.invariant import safe_for_ever
 
-        return _decided(partial(safe_for_ever, mixture, system, deadline), deadline, "growing a set", verbose)
+        decide = partial(safe_for_ever, mixture, system, deadline, workers=number_of(workers))
+        return _decided(decide, deadline, "growing a set", verbose)
     _check_steps(steps)
     if not isinstance(system, AffineSystem) or steps > MOST_SEARCHED_STEPS:
         from moet.verify.loops.sets.bounded import safe_for_steps
 
-        decide = partial(safe_for_steps, mixture, system, steps, deadline)
+        decide = partial(safe_for_steps, mixture, system, steps, deadline, workers=number_of(workers))
         verdict = _decided(decide, deadline, "following sets", verbose)
         if not isinstance(system, AffineSystem) or not isinstance(verdict, Unknown):
             return verdict
@@ -96,13 +101,14 @@ def reaches(
     timeout: float | None = None,
     cpu_limit: float | None = 600.0,
     seed: int = 0,
+    workers: int | None = None,
     verbose: bool = False,
 ) -> Verdict:
     """Ask whether every run enters a goal within a number of steps.
 
     Parameters
     ----------
-    model, system, timeout, cpu_limit, seed, verbose
+    model, system, timeout, cpu_limit, seed, workers, verbose
         As for :func:`safe`. Nonlinear systems take minutes rather than milliseconds: the first states are cut into
         small parts, each of which is followed for itself.
     goal : str or sequence of str, optional
@@ -125,7 +131,7 @@ def reaches(
         raise InputError(f"reaches is for affine and nonlinear systems, and {system.name!r} is neither")
     from moet.verify.loops.sets.reach_goal import GoalSearch
 
-    search = GoalSearch(mixture, system, conditions, within, deadline, seed)
+    search = GoalSearch(mixture, system, conditions, within, deadline, seed, number_of(workers))
     return _decided(search.decide, deadline, "following", verbose)
 
 

@@ -235,7 +235,7 @@ class AffineSystem(System):
 
     def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
         """The matrix, in floats; the box does not matter."""
-        return np.array(self.matrix, np.float64)
+        return self._floats[0].copy()
 
     def residuals(
         self, matrix: Floats, lows: Floats, highs: Floats, deadline: Deadline | None = None
@@ -259,8 +259,13 @@ class AffineSystem(System):
 
     def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
         """Next states in float64, one per row, without disturbance."""
-        matrix, offsets = np.array(self.matrix, np.float64), np.array(self.offsets, np.float64)
+        matrix, offsets = self._floats
         return np.asarray(states, np.float64) @ matrix.T + offsets[np.asarray(actions)]
+
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        """Matrix and offsets."""
+        return np.array(self.matrix, np.float64), np.array(self.offsets, np.float64)
 
     def _dynamics(self) -> dict[str, Any]:
         return {"kind": "affine", "matrix": texts(self.matrix), "offsets": texts(self.offsets)}

@@ -17,29 +17,35 @@ from moet.verify.result import Verdict
 from moet.verify.systems.system import System
 
 REFINEMENTS = (
+    Fineness(100, 1, 1, 0, settles=True),
+    Fineness(3, 1, 4, settles=True),
+    Fineness(6, 4, 4, 2, settles=True),
+    Fineness(6, 1, 4, settles=True),
+    Fineness(10, 1, 4, settles=True),
     Fineness(10, 2, 4),
     Fineness(10, 8, 16),
     Fineness(10, 24, 32),
     Fineness(10, 48, 64),
     Fineness(12, 64, 64),
 )
-"""Settings to try, from coarse to fine."""
+"""Settings to try, from coarse to fine; the first ones for loops that settle whatever the policy does."""
 
 _SIMULATED_STEPS = 400
 
 
 def safe_for_steps(
-    mixture: Mixture, system: System, steps: int, deadline: Deadline, progress: Progress | None = None
+    mixture: Mixture,
+    system: System,
+    steps: int,
+    deadline: Deadline,
+    progress: Progress | None = None,
+    *,
+    workers: int = 1,
 ) -> Verdict:
     """Decide whether ``system`` stays in its safe set for ``steps`` steps when ``mixture`` acts."""
 
-    def follow(propagation: Propagation, _: Runs, setting: Fineness, advance: Progress) -> list[Block]:
-        blocks: list[Block] = []
-        family = propagation.post.initial
-        for done in range(0, steps, setting.n_steps):
-            advance(done / steps, f"step {done} of {steps}")
-            blocks.append(propagation.advance(family, min(setting.n_steps, steps - done)))
-            family = blocks[-1].image.family
-        return blocks
+    def follow(propagation: Propagation, _: Runs, setting: Fineness, report: Progress) -> list[Block]:
+        return propagation.chain(steps, setting.n_steps, report)
 
-    return refine(mixture, system, steps, min(steps, _SIMULATED_STEPS), REFINEMENTS, follow, deadline, progress)
+    n_simulated = min(steps, _SIMULATED_STEPS)
+    return refine(mixture, system, steps, n_simulated, REFINEMENTS, follow, deadline, progress, workers=workers)

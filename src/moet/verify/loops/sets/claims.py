@@ -39,6 +39,8 @@ POSSIBLE = 128
 """Code of a leaf or a cell of the target that states may reach, and of a path that is not surely in the goal."""
 ARRIVED = 192
 """Code of a path that is in the goal; the proofs of its conditions follow."""
+MERGED, SPLIT = 0, 1
+"""Codes of a node whose leaves differ in action: one node follows for all of them, or one for each."""
 
 
 class Loop(NamedTuple):
@@ -77,7 +79,7 @@ class Target(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The path that is being looked at: its step and number of guards (rows and names), its offset, its spread."""
+    """The path that is being looked at: its step, numbers of guards (rows, names) and splits; its offset and spread."""
 
     at: Ints
     offset: Floats

@@ -16,7 +16,7 @@ from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.sets.post import Image
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.refinement import Fineness, refine
+from moet.verify.loops.sets.refinement import Fineness, refine, settling_steps
 from moet.verify.loops.sets.template import Template
 from moet.verify.loops.simulate import Runs
 from moet.verify.result import Unknown, Verdict
@@ -24,8 +24,19 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-REFINEMENTS = (Fineness(8, 2, 4), Fineness(8, 4, 8), Fineness(10, 8, 16), Fineness(10, 16, 32), Fineness(12, 32, 32))
-"""Settings to try, from coarse to fine."""
+REFINEMENTS = (
+    Fineness(100, 1, 1, 0, settles=True),
+    Fineness(3, 1, 4, settles=True),
+    Fineness(6, 4, 4, 2, settles=True),
+    Fineness(6, 1, 4, settles=True),
+    Fineness(10, 1, 4, settles=True),
+    Fineness(8, 2, 4),
+    Fineness(8, 4, 8),
+    Fineness(10, 8, 16),
+    Fineness(10, 16, 32),
+    Fineness(12, 32, 32),
+)
+"""Settings to try, from coarse to fine; the first ones for loops that settle whatever the policy does."""
 
 _SIMULATED_STEPS = 600
 _START = 0.02
@@ -37,31 +48,45 @@ and relative to what was needed."""
 _MAX_ROUNDS = 200
 
 
-def safe_for_ever(mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None) -> Verdict:
+def safe_for_ever(
+    mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None, *, workers: int = 1
+) -> Verdict:
     """Decide whether ``system`` never leaves its safe set when ``mixture`` acts."""
-    verdict = refine(mixture, system, None, _SIMULATED_STEPS, REFINEMENTS, _invariant, deadline, progress)
+    attempts = (REFINEMENTS, _invariant)
+    verdict = refine(mixture, system, None, _SIMULATED_STEPS, *attempts, deadline, progress, workers=workers)
     if isinstance(verdict, Unknown):
         return replace(verdict, reason=f"no invariant was found: {verdict.reason}")
     return verdict
 
 
-def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, advance: Progress) -> list[Block]:
-    """The first states lie in a family, and the family leads into itself."""
+def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, report: Progress) -> list[Block]:
+    """The first states lie in a family, or come to it once they have settled, and the family leads into itself."""
     post = propagation.post
-    first = propagation.advance(post.initial, 0)
-    family = np.maximum(_hull(post.template, runs), first.image.family)
-    family = post.inflated(family, _START)
+    if setting.settles:
+        n_steps = settling_steps(post.system, runs) or setting.n_steps
+        blocks = propagation.chain(max(2 * n_steps, setting.n_steps), setting.n_steps, report)
+        n_steps = min(n_steps, setting.n_steps)
+        family = blocks[-1].image.family
+    else:
+        n_steps = setting.n_steps
+        blocks = [propagation.advance(post.initial, 0)]
+        family = np.maximum(_hull(post.template, runs), blocks[0].image.family)
+    block = _grown(propagation, post.inflated(family, _START), n_steps, report)
+    return [*blocks[:-1], *(part._replace(image=Image(block.family, part.image.watch)) for part in (blocks[-1], block))]
+
+
+def _grown(propagation: Propagation, family: Floats, n_steps: int, report: Progress) -> Block:
+    """Make a family larger until it leads into itself."""
+    post = propagation.post
     for done in range(1, _MAX_ROUNDS + 1):
-        advance(done / _MAX_ROUNDS, f"round {done}")
-        block = propagation.advance(family, setting.n_steps)
+        report(done / _MAX_ROUNDS, f"round {done}")
+        block = propagation.advance(family, n_steps)
         reached = block.image.family
         if np.all(reached <= family):
-            return [
-                first._replace(image=Image(family, first.image.watch)),
-                block._replace(image=Image(family, block.image.watch)),
-            ]
-        missing = np.where(np.isfinite(family), np.maximum(reached - family, 0), 0)
-        grown = post.inflated(np.maximum(reached, family) + _OVERSHOOT * missing, _EXTRA)
+            return block
+        larger = np.maximum(reached, family)
+        missing = np.subtract(larger, family, out=np.zeros_like(family), where=np.isfinite(family))
+        grown = post.inflated(larger + _OVERSHOOT * missing, _EXTRA)
         family = np.where(reached > family, grown, family)
     raise Stopped(f"the set was still growing after {_MAX_ROUNDS} rounds")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.sets.claims import DONE, FAILED, FULL, LIMIT, Loop, Target
+from moet.verify.loops.sets.crew import in_order
 from moet.verify.loops.sets.enclosures import Enclosure
 from moet.verify.loops.sets.kernel import explore
 from moet.verify.loops.sets.rows import Book, Source
@@ -27,6 +29,15 @@ Floats = NDArray[np.float64]
 _INFLATION = 1e-9
 """By how much sets are made larger than they were found to be, relative to their limits."""
 
+
+MANY = 10**6
+"""More splits than any path has steps."""
+
+_AT_ONCE = 4
+"""Polytopes that are explored at once. What one finds spares those after it work, so it is not all of them; and it does
+not depend on the number of workers, for the results must not."""
+
+_COUNTING = Lock()
 
 _MAX_NODES = 2_000_000
 """Nodes of one search, from one polytope."""
@@ -67,7 +78,8 @@ class Post:
 
     A family of sets is an array of limits: one row per cell, one column per row of the template; −inf where a cell is
     empty. First states are a family of one cell with the limits of the axes only. With a goal, the question is whether
-    all runs enter it, and not whether they are safe; those that are in it are not followed.
+    all runs enter it, and not whether they are safe; those that are in it are not followed. A path splits
+    ``most_splits`` times at most; from then on it stands for all actions that are possible.
     """
 
     def __init__(
@@ -77,11 +89,15 @@ class Post:
         template: Template,
         deadline: Deadline,
         effort: Effort,
+        most_splits: int = MANY,
+        workers: int = 1,
         goal: Sequence[HalfSpace] | None = None,
     ) -> None:
         self.mixture = mixture
         self.system = system
         self.template = template
+        self._most_splits = most_splits
+        self._workers = workers
         self._effort = effort
         self._deadline = deadline
         self._leaves = leaves_of(mixture, system.actions_of(mixture))
@@ -100,25 +116,39 @@ class Post:
         loop, target = self._loop(enclosure, n_steps), self._target()
         watch = np.full(len(loop.watched), -np.inf)
         limits = np.full((self.template.n_cells, len(self.template.rows)), -np.inf)
-        for cell in self._cells(family):
-            self._explore(cell, loop, target, watch, limits, False, _book(0, 0))
+
+        def grown(cell: Floats) -> tuple[Floats, Floats]:
+            own = watch.copy(), limits.copy()
+            self._explore(cell, loop, target, *own, False, _book(0, 0))
+            return own
+
+        cells = self._cells(family)
+        for first in range(0, len(cells), _AT_ONCE):
+            for own_watch, own_limits in self._in_order(grown, cells[first : first + _AT_ONCE]):
+                watch, limits = np.maximum(watch, own_watch), np.maximum(limits, own_limits)
         return Image(self.inflated(limits, _INFLATION), _larger(watch, _INFLATION))
 
     def prove(self, family: Floats, enclosure: Enclosure, n_steps: int, image: Image, records: Records) -> bool:
         """Write down why a family leads where it does; False if that cannot be proved as it stands."""
         loop, target = self._loop(enclosure, n_steps), self._target()
-        for cell in self._cells(family):
+
+        def proved(cell: Floats) -> Book | None:
             book = _book(2**16, 2**17)
             while True:
                 status = self._explore(cell, loop, target, image.watch.copy(), image.family.copy(), True, book)
                 if status != FULL:
-                    break
+                    return book if status == DONE else None
                 book = _book(int(book.used[0]), int(max(book.used[1:])))
-            if status != DONE:
+
+        for book in self._in_order(proved, self._cells(family)):
+            if book is None:
                 return False
             n_codes, n_refs, n_numbers = book.used.tolist()
             records.add(book.codes[:n_codes], book.refs[:n_refs], book.numbers[:n_numbers])
         return True
+
+    def _in_order(self, work: Callable[[Floats], Any], cells: list[Floats]) -> list[Any]:
+        return in_order(work, cells, self._workers, self._deadline)
 
     def _cells(self, family: Floats) -> list[Floats]:
         return [limits for limits in family if np.all(np.isfinite(limits))]
@@ -138,8 +168,11 @@ class Post:
             raise Stopped(self._deadline.reason)
         source = self._source(limits, loop)
         stop = self._deadline.flag
-        status: int = explore(source, loop, target, watch, target_limits, proving, book, counts, _MAX_NODES, stop)
-        self._effort.update(dict(zip(("nodes", "paths", "programs"), counts.tolist(), strict=True)))
+        status: int = explore(
+            source, loop, target, watch, target_limits, self._most_splits, proving, book, counts, _MAX_NODES, stop
+        )
+        with _COUNTING:
+            self._effort.update(dict(zip(("nodes", "paths", "programs"), counts.tolist(), strict=True)))
         if status == LIMIT:
             if self._deadline.passed:
                 raise Stopped(self._deadline.reason)
@@ -181,8 +214,9 @@ class Post:
         return Source(scaled, bounds, scales, np.arange(width), n_rows, middle, half)
 
     def _room(self, loop: Loop) -> int:
-        """Most guards that a path has, and the two sides of a cell."""
-        return (len(loop.powers) - 1) * int(np.diff(loop.leaf_start).max()) + 2
+        """Most guards that a path has, those of the leaf in question included, and the two sides of a cell."""
+        n_leaves = min(len(loop.powers) - 1, self._most_splits + 1)
+        return n_leaves * int(np.diff(loop.leaf_start).max()) + 2
 
     def _target(self) -> Target:
         low, high = self.template.sides

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.file import digest
 from moet.verify.checker.certificate import Certificate
-from moet.verify.limits import Stopped
+from moet.verify.limits import Progress, Stopped
 from moet.verify.loops.sets.enclosures import Enclosure, Enclosures
 from moet.verify.loops.sets.post import Image, Post
 from moet.verify.systems.system import System
@@ -59,6 +59,16 @@ class Propagation:
                 return Block(family, n_steps, enclosure, image)
             enclosure = self.enclosures.around(low, high)
         raise Stopped("the sets that were found are too large: they leave the safe set or the domain")
+
+    def chain(self, n_steps: int, length: int, report: Progress) -> list[Block]:
+        """Follow the first states for some steps, ``length`` of them in a block."""
+        blocks: list[Block] = []
+        family = self.post.initial
+        for done in range(0, n_steps, length):
+            report(done / n_steps, f"step {done} of {n_steps}")
+            blocks.append(self.advance(family, min(length, n_steps - done)))
+            family = blocks[-1].image.family
+        return blocks
 
     def certificate(self, blocks: list[Block], steps: int | None) -> Certificate:
         """Proof that each block leads to the family of the next; the last one to its own if ``steps`` is None."""

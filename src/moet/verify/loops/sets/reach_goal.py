@@ -24,6 +24,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.refute import outside_domain
+from moet.verify.loops.sets.crew import in_order
 from moet.verify.loops.sets.enclosures import Enclosures, best_variable
 from moet.verify.loops.sets.post import Effort, Post, box_family
 from moet.verify.loops.sets.propagate import Block, Propagation, plain_enclosure
@@ -42,6 +43,9 @@ _SMALLEST = 2**-10
 
 _LENGTHS = (2, 1)
 """Steps of a block; fewer if so many lead to sets that are too large."""
+
+_AT_ONCE = 8
+"""Parts that are followed at once, whatever the number of workers: results must not depend on it."""
 
 _MOST_LEGS = 1000
 """Blocks of one part."""
@@ -94,9 +98,10 @@ class GoalSearch:
         within: int,
         deadline: Deadline,
         seed: int = 0,
+        workers: int = 1,
     ) -> None:
         self.mixture, self.system, self.goal, self.within = mixture, system, goal, within
-        self.deadline, self.seed = deadline, seed
+        self.deadline, self.seed, self.workers = deadline, seed, workers
         self.effort = Effort()
         self.cut_along: int | None = None
 
@@ -124,17 +129,25 @@ class GoalSearch:
             if progress is not None:
                 done = sum((math.prod(filter(None, self._shares(part.box))) for part in parts), 0.0)
                 progress(done, f"{len(parts)} parts followed, {len(waiting)} open")
-            box = waiting.pop()
-            self.effort["parts"] += 1
-            try:
-                parts.append(self._follow(box))
-            except Stopped as stop:
+            boxes, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+            self.effort["parts"] += len(boxes)
+            for box, part in zip(boxes, in_order(self._tried, boxes, self.workers, self.deadline), strict=True):
+                if isinstance(part, _Part):
+                    parts.append(part)
+                    continue
                 halves = self._halves(box)
                 if self.deadline.passed or not halves:
-                    return Unknown(reason=str(stop), effort=self.effort.report(self.deadline))
+                    return Unknown(reason=str(part), effort=self.effort.report(self.deadline))
                 waiting += halves
         proved = Proved(certificate=self._certificate(parts), effort=self.effort.report(self.deadline))
         return confirmed(proved, self.mixture, self.system, deadline=self.deadline)
+
+    def _tried(self, box: Box) -> _Part | Stopped:
+        """A part, if it can be followed, or why it cannot."""
+        try:
+            return self._follow(box)
+        except Stopped as stop:
+            return stop
 
     def _follow(self, box: Box) -> _Part:
         """Follow one part until all of it has been in the goal."""
@@ -182,7 +195,8 @@ class GoalSearch:
         return Enclosures(self.system, low, high, _N_PIECES, False, self.cut_along, self.deadline)
 
     def _propagation(self, template: Template, enclosures: Enclosures) -> Propagation:
-        return Propagation(Post(self.mixture, self.system, template, self.deadline, self.effort, self.goal), enclosures)
+        post = Post(self.mixture, self.system, template, self.deadline, self.effort, goal=self.goal)
+        return Propagation(post, enclosures)
 
     def _gaps(self, propagation: Propagation, block: Block) -> Floats:
         """Values of the slice where nobody is at the end of a block, one from each gap."""

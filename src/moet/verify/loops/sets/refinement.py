@@ -11,21 +11,35 @@ from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
-from moet.verify.loops.sets.post import Effort, Post
+from moet.verify.loops.sets.post import MANY, Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.template import choose_template
+from moet.verify.loops.sets.template import Template, contracting, looking_ahead, settling_time, slices
 from moet.verify.loops.simulate import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.system import System
 
 
 class Fineness(NamedTuple):
-    """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure."""
+    """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure, splits of a path.
+
+    ``settles`` is for loops that settle whatever the policy does: their sets have sides that look ahead.
+    """
 
     n_steps: int
     n_cells: int
     n_pieces: int
+    most_splits: int = MANY
+    settles: bool = False
 
+
+_N_POWERS = 4
+"""Steps that the sides of sets look ahead, where a loop settles by itself."""
+
+_FEW_STEPS = 10
+"""So many steps may be followed as if a system settled, even if it does not."""
+
+_SLOWEST = 100
+"""A system that has not settled after so many steps counts as one that does not."""
 
 Attempt = Callable[[Propagation, Runs, Fineness, Progress], list[Block]]
 """Finds the blocks of a proof, or raises Stopped; it may look at simulated runs, and says how far it is."""
@@ -40,6 +54,8 @@ def refine(
     attempt: Attempt,
     deadline: Deadline,
     progress: Progress | None = None,
+    *,
+    workers: int = 1,
 ) -> Verdict:
     """Simulate some steps; unless they refute safety, attempt a proof with each setting until one succeeds."""
     effort = Effort()
@@ -47,16 +63,19 @@ def refine(
     refuted = refutation(mixture, system, runs, steps, deadline)
     if refuted is not None:
         return replace(refuted, effort=effort.report(deadline))
+    looked = False
+    if settling_steps(system, runs) is None and (steps is None or steps > _FEW_STEPS):
+        refinements = [setting for setting in refinements if not setting.settles]
     for i, setting in enumerate(refinements):
 
-        def advance(share: float, note: str, i: int = i) -> None:
+        def report(share: float, note: str, i: int = i) -> None:
             if progress is not None:
                 tried = f"attempt {i + 1} of {len(refinements)}"
                 progress((i + share) / len(refinements), f"{tried}: {note}, {effort['nodes']} nodes")
 
         try:
-            propagation = _propagation(mixture, system, runs, setting, deadline, effort)
-            certificate = propagation.certificate(attempt(propagation, runs, setting, advance), steps)
+            propagation = _propagation(mixture, system, steps, runs, setting, deadline, effort, workers)
+            certificate = propagation.certificate(attempt(propagation, runs, setting, report), steps)
             proved = Proved(certificate=certificate, effort=effort.report(deadline))
             verdict = confirmed(proved, mixture, system, deadline=deadline)
             if isinstance(verdict, Proved):
@@ -66,18 +85,38 @@ def refine(
             reason = str(stop)
         if deadline.passed:
             break
-        if i == 0 and (late := late_refutation(mixture, system, steps, deadline)) is not None:
-            return replace(late, effort=effort.report(deadline))
+        if not setting.settles and not looked:
+            looked = True
+            if (late := late_refutation(mixture, system, steps, deadline)) is not None:
+                return replace(late, effort=effort.report(deadline))
     return Unknown(reason=reason, effort=effort.report(deadline))
 
 
+def settling_steps(system: System, runs: Runs) -> int | None:
+    """Steps after which little is left of where a run began, whatever the policy does; None if that is not so."""
+    low, high = runs.states.min(axis=(0, 1)), runs.states.max(axis=(0, 1))
+    return settling_time(system.fitted_matrix(low, high), high - low, _SLOWEST)
+
+
 def _propagation(
-    mixture: Mixture, system: System, runs: Runs, setting: Fineness, deadline: Deadline, effort: Effort
+    mixture: Mixture,
+    system: System,
+    steps: int | None,
+    runs: Runs,
+    setting: Fineness,
+    deadline: Deadline,
+    effort: Effort,
+    workers: int,
 ) -> Propagation:
     """Sets and enclosures fit for a closed loop, judged by simulated runs."""
     states = runs.states.reshape(-1, system.n_states)
     low, high = states.min(axis=0), states.max(axis=0)
+    direction, edges = slices(mixture, states, runs.actions.ravel(), setting.n_cells)
+    if setting.settles:
+        goes_on = steps is None or steps > setting.n_steps
+        directions = looking_ahead(system.fitted_matrix(low, high), _N_POWERS if goes_on else 0)
+    else:
+        directions = contracting(*linearised(system, low, high, deadline), direction)
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
-    matrix, offsets = linearised(system, low, high, deadline)
-    template = choose_template(mixture, matrix, offsets, states, runs.actions.ravel(), setting.n_cells)
-    return Propagation(Post(mixture, system, template, deadline, effort), enclosures)
+    template = Template(direction, edges, directions)
+    return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits, workers), enclosures)

@@ -4,7 +4,8 @@ A set is a family of polytopes, one per interval of a linear function, the *slic
 policy changes its mind, for states on either side of that behave differently. The polytopes have fixed directions, the
 *template*: the axes, the slice, and directions in which the loop contracts. With x' = Mx + Bu and u chosen by the sign
 of the slice s, the part z = Cx with CB = 0 obeys z' = Fz + gs, whatever u does; eigenvectors of Fᵀ are directions in
-which that contracts, for complex ones a fan of angles.
+which that contracts, for complex ones a fan of angles. A loop that settles whatever the policy does has directions of
+its own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ Ints = NDArray[np.int64]
 
 _FAN = 16
 """Angles of the directions for a complex pair of eigenvalues."""
+
+_SETTLED = 0.1
+"""Share of its size to which a box shrinks while a loop settles."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +59,33 @@ class Template:
         return 2 * len(self.slice) + np.arange(2)
 
 
-def choose_template(
-    mixture: Mixture, matrix: Floats, offsets: Floats, states: Floats, actions: Ints, n_cells: int
-) -> Template:
-    """Template for a policy and a linearised step, from states of simulated runs and the actions taken there."""
+def looking_ahead(matrix: Floats, n_powers: int) -> Floats:
+    """Directions for a loop that settles by itself: where steps will take the axes, and their negatives.
+
+    Whatever is added in each step, the bounds of e·Mʲx for all axes e and j = 1, 2, ... say where x will be after j
+    more steps as exactly as they say it of x, so sets with these sides hardly grow by being wrapped.
+    """
+    rows = np.array([np.linalg.matrix_power(matrix, j) for j in range(1, n_powers + 1)]).reshape(-1, len(matrix))
+    return np.concatenate([rows, -rows])
+
+
+def settling_time(matrix: Floats, spread: Floats, most: int) -> int | None:
+    """Steps after which a box with sides like ``spread`` has shrunk to a tenth; None if ``most`` do not do that."""
+    power = np.eye(len(matrix))
+    for n_steps in range(1, most + 1):
+        power = matrix @ power
+        if np.all(np.abs(power) @ spread <= _SETTLED * spread):
+            return n_steps
+    return None
+
+
+def slices(mixture: Mixture, states: Floats, actions: Ints, n_cells: int) -> tuple[Floats, Floats]:
+    """Direction of the slice and its edges, from states of simulated runs and the actions taken there."""
     direction, threshold = switching_direction(mixture, states, actions)
     values = states @ direction
     lower = np.linspace(values.min(), threshold, n_cells // 2 + 1)[1:]
     upper = np.linspace(threshold, values.max(), n_cells - n_cells // 2 + 1)[1:-1]
-    edges = np.unique(np.concatenate([lower, upper]))
-    return Template(direction, edges, _contracting(matrix, offsets, direction))
+    return direction, np.unique(np.concatenate([lower, upper]))
 
 
 def switching_direction(mixture: Mixture, states: Floats, actions: Ints) -> tuple[Floats, float]:
@@ -96,8 +117,8 @@ def _separation(values: Floats, later: NDArray[np.bool_]) -> tuple[float, float]
     return score[best] / len(values), float(values[order[best]] + values[order[following]]) / 2
 
 
-def _contracting(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
-    """Directions in which the loop contracts, and their negatives."""
+def contracting(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
+    """Directions in which a loop contracts whose policy is the sign of a direction, and their negatives."""
     d = len(matrix)
     rows = [direction - direction @ (matrix - np.eye(d))]
     effects, strengths = np.linalg.svd(offsets - offsets.mean(axis=0))[1:][::-1]
