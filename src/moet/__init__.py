@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from moet import distill, envs, explain, export, study, teachers, verify
     from moet.model.classifier import MoETClassifier
+    from moet.model.digits import simplify
     from moet.model.file import load, save
     from moet.model.mixture import Mixture
     from moet.model.tree import Tree
@@ -17,7 +19,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Box", "Mixture", "MoETClassifier", "Tree", "__version__", "load", "save"]
+__all__ = [
+    "Box",
+    "Mixture",
+    "MoETClassifier",
+    "Tree",
+    "__version__",
+    "distill",
+    "envs",
+    "explain",
+    "export",
+    "load",
+    "save",
+    "simplify",
+    "study",
+    "teachers",
+    "verify",
+]
 
 _HOME = {
     "Box": "moet.verify.box",
@@ -26,10 +44,15 @@ _HOME = {
     "Tree": "moet.model.tree",
     "load": "moet.model.file",
     "save": "moet.model.file",
+    "simplify": "moet.model.digits",
 }
+
+_PARTS = ("distill", "envs", "explain", "export", "study", "teachers", "verify")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -232,7 +232,7 @@ def test_two_leaves_are_one_inequality():
 
 
 def test_soft_models_are_refused_unless_one_expert_answers():
-    with pytest.raises(ExportError, match=r'soft mixture .* refit it with prediction="hard"'):
+    with pytest.raises(ExportError, match=r'soft mixture .* with MoETClassifier\(prediction="hard"\)'):
         export.c(as_soft(published_policy()))
     assert "moet_predict" in export.c(Mixture([[1.0]], [0], [Tree.leaf([1, 0])], [0, 1], prediction="soft"))
 

@@ -136,6 +136,7 @@ def test_other_layouts_and_types_of_the_same_numbers_give_the_same_model():
         assert bits(MoETClassifier(**QUICK).fit(same, Y).mixture_) == expected
 
 
+@pytest.mark.filterwarnings("ignore:.* classes, but")
 def test_it_works_in_a_pipeline_and_a_grid_search():
     pipeline = make_pipeline(MinMaxScaler(), MoETClassifier(**QUICK))
     grid = {"moetclassifier__n_experts": [1, 3], "moetclassifier__max_depth": [0, 2]}

@@ -32,6 +32,7 @@ def fit(X, y, sample_weight=None, **settings):
     return model
 
 
+@pytest.mark.filterwarnings("ignore:.* classes, but")
 @given(
     seed=SEEDS,
     n=st.integers(1, 40),

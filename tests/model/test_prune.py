@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -9,8 +10,9 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier
 
 from moet import Mixture, Tree
+from moet.errors import InputError
 from moet.model.ccp import cost_complexity_prune
-from moet.model.prune import _is_dominated, possible_experts, prune_tree
+from moet.model.prune import _is_dominated, idle_leaves, possible_experts, prune_tree
 
 from .strategies import bits, hard_points, mixtures
 
@@ -97,6 +99,7 @@ def test_very_deep_trees_are_no_problem():
 @given(mixtures(), SEEDS)
 @settings(max_examples=150)
 def test_pruning_keeps_every_hard_answer(mixture, seed):
+    mixture = replace(mixture, prediction="hard")
     pruned = mixture.prune()
     X = hard_points(mixture, seed)
     before, after, chosen = mixture.predict_hard(X), pruned.predict(X), mixture.expert(X)
@@ -109,11 +112,35 @@ def exact_logit(mixture, j, x):
     return sum(terms, Fraction(mixture.gate_bias[j]))
 
 
+@given(mixtures(), SEEDS)
+@settings(max_examples=60)
+def test_pruning_a_soft_mixture_keeps_every_probability_to_the_bit(mixture, seed):
+    mixture = replace(mixture, prediction="soft")
+    X = hard_points(mixture, seed)
+    try:
+        before = mixture.predict_proba(X)
+    except InputError:  # the gate overflows, before and after
+        return
+    np.testing.assert_array_equal(mixture.prune().predict_proba(X), before)
+
+
+def test_a_soft_split_goes_only_if_both_sides_vote_the_same():
+    def votes(left, right):
+        tree = Tree([0, -1, -1], [1.0, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], left, right])
+        return Mixture([[0.0], [1.0]], [0.0, 0.0], [tree, tree], ["a", "b"], prediction="soft")
+
+    kept, gone = votes([0.9, 0.1], [0.8, 0.2]).prune(), votes([0.9, 0.1], [0.9, 0.1]).prune()
+    assert (kept.prediction, kept.size.leaves) == ("soft", 4)
+    assert (gone.prediction, gone.size.leaves) == ("soft", 2)
+    assert idle_leaves(votes([0.9, 0.1], [0.8, 0.2])) == 0
+    assert idle_leaves(votes([0.9, 0.1], [0.9, 0.1])) == 2
+
+
 @given(mixtures())
 @settings(max_examples=100)
 def test_pruning_again_changes_nothing_and_nothing_grows(mixture):
     pruned = mixture.prune()
-    assert pruned.prediction == "hard"
+    assert pruned.prediction == mixture.prediction
     assert bits(pruned.prune()) == bits(pruned)
     assert all(small <= large for small, large in zip(pruned.size, mixture.size, strict=True))
     assert pruned.classes.tolist() == mixture.classes.tolist()

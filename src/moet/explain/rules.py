@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.explain.text import INDENT, number, probability, threshold_digits, with_units, wrapped
+from moet.explain.text import (
+    INDENT,
+    SHORT,
+    chosen_digits,
+    number,
+    probability,
+    threshold_digits,
+    with_units,
+    wrapped,
+)
+from moet.model.digits import EXACT
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
-from moet.model.text import printable, summary
+from moet.model.prune import idle_leaves
+from moet.model.text import count, printable, summary
 from moet.model.tree import LEAF, Tree
 
 
-def rules(model: object, *, digits: int = 4, units: Mapping[str, str] | None = None) -> str:
+def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] | None = None) -> str:
     """Describe a mixture in words that a person can check and follow by hand.
 
     Parameters
     ----------
     model : Mixture, fitted classifier, policy, or path of a model file
         What to describe. It is described in the prediction mode it carries, hard or soft.
-    digits : int
-        Significant digits of weights and thresholds (17 shows them exactly). More are used where the thresholds of a
-        feature would otherwise look the same, and no number that is not zero is shown as zero.
+    digits : int, optional
+        Significant digits of weights and thresholds; 17 shows them exactly. By default numbers that are short, as those
+        of :func:`moet.simplify` are, are shown exactly, so that the text is the model; others with four digits, and the
+        text says so. More are used where the thresholds of a feature would otherwise look the same, and no number that
+        is not zero is shown as zero.
     units : mapping, optional
         Units by feature name, such as ``{"angle": "rad"}``; told in a line of their own.
 
@@ -32,6 +47,16 @@ def rules(model: object, *, digits: int = 4, units: Mapping[str, str] | None = N
     str
         Several lines, without a line break at the end. Two experts of depth 0 that answer hard become one rule, as the
         paper prints it: ``if 2.18*cp + 7.22*cv + 20.64*pa + 25.33*pv > -1 then right else left``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree, explain
+    >>> trees = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    >>> mixture = Mixture([[0, 0], [2, 7]], [-1, 0], trees, ["left", "right"], ["position", "velocity"])
+    >>> print(explain.rules(mixture))
+    hard mixture of 2 experts: 2 leaves, 2 nodes, depth 0, 6 gate numbers
+    <BLANKLINE>
+    if 2*position + 7*velocity > -1 then right else left
     """
     return _Writer(as_mixture(model), digits, units).text()
 
@@ -39,9 +64,10 @@ def rules(model: object, *, digits: int = 4, units: Mapping[str, str] | None = N
 class _Writer:
     """The text of one mixture; holds what every line needs: names, labels and digits."""
 
-    def __init__(self, mixture: Mixture, digits: int, units: Mapping[str, str] | None) -> None:
+    def __init__(self, mixture: Mixture, digits: int | None, units: Mapping[str, str] | None) -> None:
         self.mixture = mixture
-        self.digits = digits
+        self.asked = digits
+        self.digits = digits = chosen_digits(mixture, digits)
         self.names = [printable(name) for name in mixture.feature_names]
         self.with_units = with_units(mixture.feature_names, units)
         self.labels = [printable(str(label)) for label in mixture.classes.tolist()]
@@ -51,7 +77,7 @@ class _Writer:
         mixture = self.mixture
         if mixture.n_experts == 1:
             return "\n".join([*self.header(), "", *self.tree(mixture.trees[0])])
-        if mixture.n_experts == 2 and mixture.prediction == "hard" and mixture.size.depth == 0:
+        if self.is_inequality and mixture.size.depth == 0:
             return "\n".join([*self.header(), "", self.one_line()])
         lines = [*self.header(), "", *self.gate()]
         for j, tree in enumerate(mixture.trees):
@@ -62,6 +88,10 @@ class _Writer:
         yield summary(self.mixture)
         if measured := [both for both, name in zip(self.with_units, self.names, strict=True) if both != name]:
             yield from wrapped(f"units: {', '.join(measured)}")
+        if self.asked is None and self.digits < EXACT:
+            yield f"numbers are shown with {self.digits} digits; 17 digits show them exactly"
+        if idle := idle_leaves(self.mixture):
+            yield f"{count(idle, 'leaf', 'leaves')} of {self.mixture.size.leaves} decide nothing: prune() removes them"
 
     def one_line(self) -> str:
         answers = [self.labels[tree.value[0].argmax()] for tree in self.mixture.trees]
@@ -74,7 +104,7 @@ class _Writer:
 
     def gate(self) -> Iterator[str]:
         hard = self.mixture.prediction == "hard"
-        if self.mixture.n_experts == 2 and hard:
+        if self.is_inequality:
             condition, expert = self.inequality()
             if not condition:
                 yield f"gate: always expert {expert}"
@@ -88,6 +118,16 @@ class _Writer:
         for j, (weights, bias) in enumerate(zip(self.mixture.gate_weights, self.mixture.gate_bias, strict=True)):
             yield from wrapped(f"{INDENT}score {j} = {self.linear(weights, bias)}")
 
+    @cached_property
+    def is_inequality(self) -> bool:
+        """Whether the gate is one inequality that means the same as its two scores, also to the last digit."""
+        if self.mixture.n_experts != 2 or self.mixture.prediction != "hard":
+            return False
+        numbers = np.column_stack([self.mixture.gate_bias, self.mixture.gate_weights]).tolist()
+        return self.digits < EXACT or all(
+            Fraction(b - a) == Fraction(b) - Fraction(a) for a, b in zip(*numbers, strict=True)
+        )
+
     def inequality(self) -> tuple[str, int]:
         """When which of two experts answers; it always does if the condition is empty."""
         weights = self.mixture.gate_weights[1] - self.mixture.gate_weights[0]
@@ -95,8 +135,9 @@ class _Writer:
         largest = np.abs(weights).max()
         if largest == 0:
             return "", int(bias > 0)
-        # Only the sign matters, so the bias serves as the unit, as in the paper; unless it is next to nothing.
-        if abs(bias) > 1e-6 * largest:
+        # Only the sign matters, so the bias serves as the unit, as in the paper; unless it is next to nothing, or the
+        # numbers themselves are to be seen.
+        if abs(bias) > 1e-6 * largest and self.digits < EXACT:
             weights, bias = weights / abs(bias), bias / abs(bias)
         # A sum is easier to read than a row of minus signs. Expert 0 wins ties, hence >=.
         signs = np.sign(weights[weights != 0])
@@ -105,9 +146,10 @@ class _Writer:
         return f"{self.linear(weights)} > {number(-bias, self.digits)}", 1
 
     def linear(self, weights: NDArray[np.float64], bias: float = 0.0) -> str:
+        """A sum in the order in which the model adds, the bias first."""
         terms = [(w, f"*{name}") for w, name in zip(weights, self.names, strict=True) if w != 0]
         if bias != 0 or not terms:
-            terms.append((bias, ""))
+            terms.insert(0, (bias, ""))
         text = "".join(f" {'-' if w < 0 else '+'} {number(abs(w), self.digits)}{name}" for w, name in terms)
         return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
@@ -131,4 +173,9 @@ class _Writer:
             best = int(probabilities.argmax())
             return f"{self.labels[best]} ({probability(probabilities[best])})"
         order = np.argsort(-probabilities, kind="stable")
-        return ", ".join(f"{self.labels[c]} {probability(probabilities[c])}" for c in order if probabilities[c] > 0)
+        return ", ".join(f"{self.labels[c]} {self.vote(probabilities[c])}" for c in order if probabilities[c] > 0)
+
+    def vote(self, share: float) -> str:
+        """A vote counts, so it is shown as exactly as everything else; unless it has more digits than anyone reads."""
+        exact = number(share, EXACT)
+        return exact if self.digits == EXACT and len(exact) <= 2 + SHORT else probability(share)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from moet.errors import InputError
+from moet.model.digits import EXACT, numbers_of
 from moet.model.mixture import Mixture
 from moet.model.text import printable
 
@@ -15,8 +16,18 @@ WIDTH = 100
 INDENT = "  "
 
 
+SHORT = 8
+"""Numbers of so few digits are shown in full: somebody has rounded them to be read."""
+
+
 def number(value: float, digits: int) -> str:
-    """``value`` with significant digits; nothing that is not zero looks like zero."""
+    """``value`` with significant digits; nothing that is not zero looks like zero.
+
+    With 17 digits it is the shortest text that stands for this very number.
+    """
+    if digits >= EXACT:
+        text = repr(float(value) + 0.0)
+        return text.removesuffix(".0")
     text = f"{value + 0.0:.{digits}g}"  # + 0.0 makes -0.0 a plain 0
     # An integer part of a few digits more is easier to read in full than as a power of ten.
     return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e9 else text
@@ -55,6 +66,13 @@ def with_units(feature_names: Sequence[str], units: Mapping[str, str] | None) ->
         if unit:
             labels[feature_index(name, feature_names)] += f" [{printable(unit)}]"
     return labels
+
+
+def chosen_digits(mixture: Mixture, digits: int | None) -> int:
+    """As many digits as were asked for; if none were, all of a model whose numbers are short, else four."""
+    if digits is not None:
+        return digits
+    return EXACT if all(number(value, SHORT) == number(value, EXACT) for value in numbers_of(mixture)) else 4
 
 
 def threshold_digits(mixture: Mixture, digits: int) -> list[int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from moet.errors import ExportError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
+from moet.model.text import how_to_harden
 from moet.model.tree import LEAF, Tree
 
 MAX_NESTING = 90
@@ -22,8 +23,8 @@ def hard_mixture(model: object, language: str) -> Mixture:
     # the vote of a single expert is its answer
     if mixture.prediction == "soft" and mixture.n_experts > 1:
         raise ExportError(
-            f"a soft mixture cannot be exported to {language} with the same answers everywhere; refit it with "
-            'prediction="hard" (moet fit --hard), or build a Mixture of its parts with prediction="hard"'
+            f"a soft mixture cannot be exported to {language} with the same answers everywhere; "
+            f"{how_to_harden(mixture)}"
         )
     return mixture
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -111,6 +112,15 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         Whether its EM met ``tol``.
     log_likelihoods_ : list of float
         Mean log-likelihood per round of that run.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from moet import MoETClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MoETClassifier(n_experts=2, max_depth=1, prediction="hard", random_state=0).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.9)
+    True
 
     Notes
     -----
@@ -232,6 +242,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         settings = self._settings(unit)
         boosting = self.training == "boosting"
         self._check_training(boosting)
+        self._warn_if_small()
         n_rounds = 1 + self.max_iter if boosting else most_rounds(settings)
         with _libraries().limit(limits=1, user_api="blas"), self._watch(n_rounds) as watch:
             trained = (train_boosted if boosting else train)(table, settings, rng, watch)
@@ -264,6 +275,16 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("EM uses all rows and features: max_samples and max_features are for training='boosting'")
         if not boosting and self.max_iter == 0:
             raise ValueError("EM needs at least one round: max_iter=0 is for training='boosting'")
+
+    def _warn_if_small(self) -> None:
+        """Say so where some class cannot have a leaf of its own, which no training can mend."""
+        if self.max_depth is None or self.n_experts * 2**self.max_depth >= len(self.classes_):
+            return
+        warnings.warn(
+            f"{len(self.classes_)} classes, but n_experts={self.n_experts} and max_depth={self.max_depth} leave room "
+            f"for {self.n_experts * 2**self.max_depth} leaves at most; give more of either",
+            stacklevel=3,
+        )
 
     def _settings(self, unit: float) -> Settings:
         leaf = self.min_samples_leaf

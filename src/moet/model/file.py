@@ -69,6 +69,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree, load, save
+    >>> always = Mixture([[0.0]], [0.0], [Tree.leaf([1, 0])], ["stay", "go"])
+    >>> save(always, "always.moet.json")
+    >>> load("always.moet.json") == always
+    True
     """
     content = encoded(model)
     if len(content) > MAX_BYTES:

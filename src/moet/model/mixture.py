@@ -165,13 +165,25 @@ class Mixture:
         return self._leaf_labels[leaf]
 
     def prune(self) -> Mixture:
-        """Return a hard mixture with the same hard answer everywhere and nothing that cannot matter.
+        """Return a mixture with the same answer everywhere and without what cannot matter, hard or soft as this one.
 
         See :func:`moet.model.prune.prune_mixture` for what is removed.
+
+        Examples
+        --------
+        >>> from moet import Mixture, Tree
+        >>> split = Tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[0.7, 0.3], [0.9, 0.1], [0.6, 0.4]])
+        >>> Mixture([[0.0]], [0.0], [split], ["no", "yes"]).prune()
+        Mixture(1 expert, 1 leaf, depth 0, 1 feature, 2 classes, hard)
         """
         from moet.model.prune import prune_mixture
 
         return prune_mixture(self)
+
+    def rebuilt(self, gate_weights: ArrayLike, gate_bias: ArrayLike, trees: Iterable[Tree]) -> Mixture:
+        """Return a mixture with another gate and other trees, and everything else as it is here."""
+        fields = {name: getattr(self, name) for name in ("classes", "feature_names", "prediction", "provenance")}
+        return Mixture(gate_weights, gate_bias, trees, **fields)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixture):
@@ -190,10 +202,19 @@ class Mixture:
 
     def __repr__(self) -> str:
         size = self.size
-        return (
-            f"Mixture({size.experts} experts, {size.leaves} leaves, depth {size.depth}, "
-            f"{self.n_features} features, {len(self.classes)} classes, {self.prediction})"
+        counts = (
+            (size.experts, "expert", "experts"),
+            (size.leaves, "leaf", "leaves"),
+            (self.n_features, "feature", "features"),
+            (len(self.classes), "class", "classes"),
         )
+        experts, leaves, features, classes = (f"{n} {one if n == 1 else many}" for n, one, many in counts)
+        return f"Mixture({experts}, {leaves}, depth {size.depth}, {features}, {classes}, {self.prediction})"
+
+    def _repr_html_(self) -> str:
+        from moet.notebook import mixture_html
+
+        return mixture_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # by construction, so that the arrays of a copy are checked and read-only too

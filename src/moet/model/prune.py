@@ -1,4 +1,4 @@
-"""Removing what cannot matter to the hard answer of a mixture."""
+"""Removing what cannot matter to the answer of a mixture."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ _SEVERAL = -1
 
 
 def prune_mixture(mixture: Mixture) -> Mixture:
-    """Return a hard mixture with the same hard answer for every input and nothing that cannot matter.
+    """Return a mixture of the same kind with the same answer for every input and nothing that cannot matter.
 
-    Removed are experts whose logit is nowhere the first largest, branches that earlier tests on their path make
-    unreachable, and splits both of whose branches answer with the same class. What remains of the gate is unchanged
-    to the bit, and pruning again changes nothing.
+    Of a hard mixture are removed experts whose logit is nowhere the first largest, branches that earlier tests on their
+    path make unreachable, and splits both of whose branches answer with the same class. What remains of the gate is
+    unchanged to the bit, and pruning again changes nothing.
 
     An expert goes only with a proof in exact arithmetic. The gate is computed in floating point, so an expert that
     comes within rounding of the largest logit could win there by rounding alone; on such inputs, and on no others,
-    the pruned mixture may answer otherwise. Class probabilities of merged leaves, and so soft answers, do change.
+    the pruned mixture may answer otherwise. Class probabilities of merged leaves do change.
+
+    In a soft mixture every expert and every probability has its part in the vote: only unreachable branches go, and
+    splits with the same probabilities on both sides, so that all probabilities stay the same to the bit.
     """
+    if mixture.prediction == "soft":
+        trees = [_merged(tree, _same_votes(tree)) for tree in mixture.trees]
+        return mixture.rebuilt(mixture.gate_weights, mixture.gate_bias, trees)
     kept = possible_experts(mixture.gate_weights, mixture.gate_bias)
-    return Mixture(
-        gate_weights=mixture.gate_weights[kept],
-        gate_bias=mixture.gate_bias[kept],
-        trees=[prune_tree(mixture.trees[j]) for j in kept],
-        classes=mixture.classes,
-        feature_names=mixture.feature_names,
-        prediction="hard",
-        provenance=mixture.provenance,
-    )
+    trees = [prune_tree(mixture.trees[j]) for j in kept]
+    return mixture.rebuilt(mixture.gate_weights[kept], mixture.gate_bias[kept], trees)
+
+
+def idle_leaves(mixture: Mixture) -> int:
+    """How many leaves could go without changing any answer."""
+    return mixture.size.leaves - prune_mixture(mixture).size.leaves
 
 
 def prune_tree(tree: Tree) -> Tree:
@@ -44,9 +48,20 @@ def prune_tree(tree: Tree) -> Tree:
     A merged leaf has the probabilities of the split it replaces if they speak for the same class, else those of the
     leaf on its left.
     """
+    return _merged(tree, tree.value.argmax(axis=1))
+
+
+def _same_votes(tree: Tree) -> NDArray[np.int64]:
+    """A number per node; only nodes with the very same probabilities have the same."""
+    bits = np.ascontiguousarray(tree.value + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 the same
+    return np.unique(bits, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
+
+
+def _merged(tree: Tree, answer: NDArray[np.int64]) -> Tree:
+    """The tree without unreachable branches, and without splits between leaves that give the same answer."""
     left_open, right_open = _open_branches(tree)
     left, right, value = tree.left.copy(), tree.right.copy(), tree.value.copy()
-    answer = value.argmax(axis=1)
+    answer = answer.copy()
     stand_in = np.arange(tree.n_nodes)
     # children come after their parent, so backwards every branch is pruned before the split above it is judged
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:

@@ -14,6 +14,16 @@ def summary(mixture: Mixture) -> str:
     return f"{mixture.prediction} mixture of {size.experts} experts: {shape}, {size.gate_numbers} gate numbers"
 
 
+def how_to_harden(mixture: Mixture) -> str:
+    """What the user of a soft model does to have a hard one, in the words of where the model came from."""
+    match mixture.provenance.get("made_by"):
+        case "moet distill" | "moet fit" as command:
+            return f"make it again with `{command} --hard`"
+        case "moet.distill":
+            return 'distil it again into a student with prediction="hard"'
+    return 'fit it again with MoETClassifier(prediction="hard")'
+
+
 def count(how_many: int, singular: str, plural: str | None = None) -> str:
     """``1 leaf``, ``2 leaves``."""
     return f"{how_many} {singular if how_many == 1 else plural or singular + 's'}"

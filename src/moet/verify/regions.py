@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
+from moet.model.text import how_to_harden
 from moet.model.tree import LEAF, Tree
 from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly, rounded
@@ -119,7 +120,8 @@ def hard_mixture(model: Any) -> Mixture:
     mixture = as_mixture(model)
     if mixture.prediction != "hard":
         raise InputError(
-            'this is about hard models; make one with prediction="hard", or ask a question for soft models'
+            f"this is about hard models, and this one is soft; {how_to_harden(mixture)}, "
+            "or ask a question for soft models"
         )
     return mixture
 

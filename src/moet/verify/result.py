@@ -60,6 +60,11 @@ class Verdict:
     def __bool__(self) -> bool:
         return isinstance(self, Proved)
 
+    def _repr_html_(self) -> str:
+        from moet.notebook import verdict_html
+
+        return verdict_html(self)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Proved(Verdict):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.model.text import how_to_harden
 from moet.verify.arguments import CPU_LIMIT, common_groups, comparable, domain_bounds, known_labels
 from moet.verify.box import Box
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
@@ -63,8 +64,12 @@ def differences(
     """
     deadline = Deadline(timeout, cpu_limit)
     pair = comparable(a, b)
-    if any(mixture.prediction == "soft" for mixture in pair):
-        raise InputError("differences is about hard models: soft models have no regions with flat sides")
+    for mixture in pair:
+        if mixture.prediction == "soft":
+            raise InputError(
+                "differences is about hard models, and one is soft, without regions that have flat sides; "
+                f"{how_to_harden(mixture)}"
+            )
     if limit < 1 or samples < 1:
         raise InputError(f"limit and samples must be at least 1, got {limit} and {samples}")
     lo, hi = domain_bounds(domain, pair[0])

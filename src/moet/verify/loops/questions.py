@@ -12,6 +12,7 @@ import numpy as np
 from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
+from moet.model.text import how_to_harden
 from moet.progress import progress_bar
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.paths.search import PathSearch
@@ -184,10 +185,7 @@ def _policy(model: Any, system: System, question: str) -> Mixture:
         raise InputError(f"expected a system, such as systems.cartpole_published(), got {type(system).__name__}")
     mixture = as_mixture(model)
     if mixture.prediction != "hard" and mixture.n_experts > 1:
-        raise InputError(
-            f"{question} is about hard mixtures, and this model is soft; fit it with prediction='hard', or rebuild it "
-            "with Mixture(..., prediction='hard')"
-        )
+        raise InputError(f"{question} is about hard mixtures, and this model is soft; {how_to_harden(mixture)}")
     system.actions_of(mixture)
     return mixture
 

@@ -120,7 +120,7 @@ def mountaincar(start: tuple[Number, Number] = (-0.6, -0.4)) -> NonlinearSystem:
     return NonlinearSystem(
         "mountaincar",
         states=("position", "velocity"),
-        actions=("left", "nothing", "right"),
+        actions=("left", "none", "right"),
         inputs={"push": (-1, 0, 1)},
         let={
             "speed": "min(max(velocity + 0.001 * push - 0.0025 * cos(3 * position), -0.07), 0.07)",

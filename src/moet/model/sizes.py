@@ -1,0 +1,181 @@
+"""Sizes to try, the smallest that does as well as the best, and that size for a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.classifier import MoETClassifier
+from moet.model.mixture import Prediction
+from moet.progress import progress_bar
+
+LADDER = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 5), (8, 6), (16, 6))
+"""Experts and depth; each has room for twice the leaves of the one before."""
+
+PATIENCE = 3
+"""So many sizes in a row that bring nothing end the search."""
+
+POINTS = 0.005
+"""Accuracy that a smaller classifier may lose, if one standard error is not more."""
+
+FOLDS = 3
+MANY_ROWS = 2_000
+"""Larger tables hold out one fifth, once; smaller ones are cut into folds."""
+MOST_HELD_OUT = 20_000
+FEW_ROWS = 12
+
+
+class Tried(NamedTuple):
+    """A size and how it did: reward or accuracy, its standard error, and the fidelity if there is a teacher."""
+
+    experts: int
+    depth: int
+    leaves: int
+    score: float
+    error: float
+    fidelity: float | None = None
+
+    @property
+    def name(self) -> str:
+        """``E2-D0``."""
+        return f"E{self.experts}-D{self.depth}"
+
+
+def ladder(n_classes: int) -> list[tuple[int, int]]:
+    """The sizes that have a leaf for every class, small ones first; the largest at least."""
+    return [size for size in LADDER if size[0] * 2 ** size[1] >= n_classes] or [LADDER[-1]]
+
+
+def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
+    """Number of the one of fewest leaves whose score is within the tolerance of the best; the better of equals."""
+    least = max(one.score for one in tried) - tolerance
+    good = [k for k, one in enumerate(tried) if one.score >= least]
+    return min(good, key=lambda k: (tried[k].leaves, -tried[k].score, k))
+
+
+def stalled(tried: Sequence[Tried], tolerance: float) -> bool:
+    """Whether the last few sizes are no better, by more than the tolerance, than what came before them."""
+    before, last = tried[:-PATIENCE], tried[-PATIENCE:]
+    return bool(before) and max(one.score for one in last) <= max(one.score for one in before) + tolerance
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The outcome of :func:`choose_size`.
+
+    Attributes
+    ----------
+    classifier : MoETClassifier
+        Of the size chosen, fitted to all rows.
+    front : tuple of Tried
+        What was tried, in that order.
+    taken : int
+        Which of them was chosen.
+    tolerance : float
+        Accuracy that it may be below the best of them.
+    """
+
+    classifier: MoETClassifier
+    front: tuple[Tried, ...]
+    taken: int
+    tolerance: float
+
+
+def choose_size(
+    X: Any,
+    y: NDArray[Any],
+    *,
+    prediction: Prediction = "hard",
+    budget: float | None = None,
+    seed: int = 0,
+    verbose: int = 0,
+) -> Chosen:
+    """Fit the smallest mixture whose accuracy on held-out rows is within a tolerance of the best.
+
+    The tolerance is half a point of accuracy, or one standard error of the best if that is more.
+
+    Parameters
+    ----------
+    X : DataFrame or array of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+    prediction : {"hard", "soft"}
+    budget : float, optional
+        Minutes after which no other size is tried. What comes out then depends on how fast the machine is.
+    seed : int
+        Seed of everything random.
+    verbose : int
+        1 shows a progress bar on stderr.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from moet.model.sizes import choose_size
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = choose_size(X, y)
+    >>> found.front[found.taken].leaves <= max(tried.leaves for tried in found.front)
+    True
+    """
+    deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
+    rows = X.to_numpy(dtype=np.float64) if hasattr(X, "to_numpy") else np.asarray(X, dtype=np.float64)
+    parts = list(_parts(len(y), np.random.default_rng(seed)))
+    sizes = ladder(len(np.unique(y)))
+    tried: list[Tried] = []
+    tolerance = 0.0
+    with progress_bar("trying sizes", len(sizes), shown=verbose > 0) as advance:
+        for experts, depth in sizes:
+            tried.append(_tried(_student(experts, depth, prediction, seed), rows, np.asarray(y), parts))
+            advance(f"{tried[-1].name}: accuracy {tried[-1].score:.4f}")
+            tolerance = max(POINTS, max(tried, key=lambda one: one.score).error)
+            if tried[-1].score == 1 or stalled(tried, tolerance) or time.monotonic() > deadline:
+                break
+    taken = smallest_within(tried, tolerance)
+    student = _student(tried[taken].experts, tried[taken].depth, prediction, seed)
+    return Chosen(student.fit(X, y), tuple(tried), taken, tolerance)
+
+
+def _student(experts: int, depth: int, prediction: Prediction, seed: int) -> MoETClassifier:
+    return MoETClassifier(n_experts=experts, max_depth=depth, prediction=prediction, random_state=seed)
+
+
+def _parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Rows that sizes are judged on, part by part; held out, unless there are too few to learn from the others."""
+    order = rng.permutation(n_rows)
+    if n_rows < FEW_ROWS:
+        yield order
+    elif n_rows > MANY_ROWS:
+        yield order[: min(n_rows // 5, MOST_HELD_OUT)]
+    else:
+        yield from np.array_split(order, FOLDS)
+
+
+def _tried(
+    student: MoETClassifier, X: NDArray[np.float64], y: NDArray[Any], parts: Sequence[NDArray[np.int64]]
+) -> Tried:
+    from sklearn.base import clone
+
+    right, leaves = [], []
+    for held_out in parts:
+        kept = np.ones(len(y), dtype=bool)
+        kept[held_out] = len(held_out) == len(y)
+        mixture = clone(student).fit(X[kept], y[kept]).mixture_.prune()
+        right.append(mixture.predict(X[held_out]) == y[held_out])
+        leaves.append(mixture.size.leaves)
+    share = np.concatenate(right)
+    accuracy = float(share.mean())
+    error = float(np.sqrt(accuracy * (1 - accuracy) / len(share)))
+    return Tried(student.n_experts, student.max_depth or 0, int(np.ceil(np.mean(leaves))), accuracy, error)
+
+
+def front_lines(front: Sequence[Tried], taken: int, what: str) -> list[str]:
+    """The sizes that were tried as lines of text, the one that was taken marked."""
+    lines = []
+    for k, one in enumerate(front):
+        fidelity = "" if one.fidelity is None else f", fidelity {one.fidelity:.4f}"
+        mark = "  <- taken" if k == taken else ""
+        lines.append(f"{one.name}: {one.leaves} leaves, {what} {one.score:.4g} ± {one.error:.2g}{fidelity}{mark}")
+    return lines

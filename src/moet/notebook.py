@@ -1,0 +1,83 @@
+"""What notebooks show: small tables in plain HTML that load nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moet.distill.evaluate import Evaluation
+    from moet.distill.outcome import Distillation
+    from moet.model.mixture import Mixture
+    from moet.verify.result import Verdict
+
+MOST_LEAVES = 40
+"""Larger models are not written out."""
+
+
+def table(title: str, figures: Mapping[str, object]) -> str:
+    """Named values, one per row; everything is escaped."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(str(name))}</th><td style='text-align:left'>{escape(str(value))}"
+        "</td></tr>"
+        for name, value in figures.items()
+    )
+    return f"<table><caption>{escape(title)}</caption>{rows}</table>"
+
+
+def mixture_html(mixture: Mixture) -> str:
+    """Size of a model, and its rules if they are few."""
+    from moet.explain.rules import rules
+    from moet.model.text import summary
+
+    if mixture.size.leaves <= MOST_LEAVES:
+        return f"<pre>{escape(rules(mixture))}</pre>"
+    figures = {"features": ", ".join(mixture.feature_names), "classes": ", ".join(map(str, mixture.classes.tolist()))}
+    return table(summary(mixture), figures)
+
+
+def evaluation_html(found: Evaluation) -> str:
+    """Reward and fidelity."""
+    low, high = found.reward_interval
+    figures: dict[str, object] = {
+        "reward": f"{found.reward:.2f} (95 %: {low:.2f} to {high:.2f})",
+        "episodes": len(found.returns),
+    }
+    if found.fidelity is not None:
+        figures |= {"fidelity": f"{found.fidelity:.4f}", "teacher's reward": f"{found.teacher_reward:.2f}"}
+    if found.size is not None:
+        figures["leaves"] = found.size.leaves
+    return table("evaluation", figures)
+
+
+def distillation_html(run: Distillation) -> str:
+    """How the policy that was kept did, and what it is."""
+    from moet.errors import ModelError
+    from moet.model.file import as_mixture
+
+    score = run.score
+    figures = {
+        "reward": f"{score.reward:.2f} ± {score.reward_error:.2f}",
+        "fidelity": f"{score.fidelity:.4f}",
+        "kept": f"student {run.selected} of {len(run.history)}",
+        "states": len(run.data),
+    }
+    try:
+        model = mixture_html(as_mixture(run.policy))
+    except ModelError:
+        model = ""
+    return table("distillation", figures) + model
+
+
+def verdict_html(verdict: Verdict) -> str:
+    """The verdict's kind, and what speaks for it."""
+    figures: dict[str, object] = {}
+    for name in ("reason", "point", "answers", "distance"):
+        if (value := getattr(verdict, name, None)) is not None and str(value) != "()":
+            figures[name] = value
+    trace = getattr(verdict, "trace", None)
+    if trace is not None:
+        figures["run"] = f"{len(trace.actions)} steps"
+    figures |= {name: f"{value:.4g}" for name, value in verdict.effort.items()}
+    return table(type(verdict).__name__, figures)

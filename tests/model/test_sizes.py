@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from moet import MoETClassifier
+from moet.model.sizes import LADDER, Tried, choose_size, front_lines, ladder, smallest_within, stalled
+
+
+def tried(*scores, leaves=None):
+    return [Tried(2, k, (leaves or range(2, 99))[k], score, 0.0) for k, score in enumerate(scores)]
+
+
+def test_the_smallest_within_the_tolerance_is_taken():
+    assert smallest_within(tried(0.8, 0.94, 0.95, 0.9), 0.02) == 1
+    assert smallest_within(tried(0.8, 0.94, 0.95, 0.9), 0.0) == 2
+    assert smallest_within(tried(-110, -99, -98, leaves=[4, 8, 6]), 2) == 2
+
+
+def test_three_sizes_that_bring_nothing_end_the_search():
+    assert not stalled(tried(0.5, 0.5, 0.5), 0.01)
+    assert stalled(tried(0.5, 0.5, 0.5, 0.505), 0.01)
+    assert not stalled(tried(0.5, 0.5, 0.5, 0.52), 0.01)
+
+
+def test_every_size_has_a_leaf_for_every_class():
+    assert ladder(2) == list(LADDER)
+    assert ladder(50)[0] == (8, 3)
+    assert ladder(10**6) == [LADDER[-1]]
+
+
+def test_one_line_is_enough_where_one_line_decides():
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    found = choose_size(X, X @ [1.0, 2.0] > 0.1)
+    assert (found.classifier.n_experts, found.classifier.max_depth) == (2, 0)
+    assert sum("<- taken" in line for line in front_lines(found.front, found.taken, "accuracy")) == 1
+
+
+def test_a_table_too_small_to_cut_is_judged_on_its_rows():
+    assert choose_size(np.array([[1.0], [2.0]]), np.array(["same", "same"])).front[0].score == 1
+
+
+def test_more_classes_than_leaves_are_said():
+    X = np.arange(20.0)[:, None]
+    with pytest.warns(UserWarning, match="10 classes, but n_experts=2 and max_depth=1 leave room for 4 leaves"):
+        MoETClassifier(2, 1).fit(X, X[:, 0] // 2)
