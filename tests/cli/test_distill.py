@@ -111,7 +111,7 @@ def test_watch_writes_a_film(run, policy, tmp_path):
         (("cartpole", "--tree", "3", "--hard"), "--hard is about experts"),
         (("cartpole", "--tree", "3", "--boosted"), "--boosted is about experts"),
         (("cartpole", "--hard", "--boosted"), "vote together"),
-        (("cartpole", "--selection", "luck"), "selection must be one of"),
+        (("cartpole", "--selection", "luck"), "is not one of 'reward'"),
     ],
 )
 def test_what_distill_refuses(run, tmp_path, arguments, message):
@@ -157,3 +157,71 @@ def test_a_useless_teacher_is_told_on_stderr(run, tmp_path):
     assert "always acts alike: 'left' in all" in warned[0]
     assert "--normalize vecnormalize.pkl" in warned[0]
     assert "warning" not in result.stdout
+
+
+def test_without_options_the_policy_is_hard_small_and_shown_exactly(run, tmp_path):
+    path = tmp_path / "policy.moet.json"
+    result = run("distill", "cartpole", "--iterations", 4, "--rollouts", 3, "--episodes", 5, "-o", path)
+    assert result.exit_code == Exit.OK, result.stderr
+    assert "size taken" in result.stdout
+    assert "<- taken" in result.stderr
+    mixture = load(path)
+    assert (mixture.prediction, mixture.provenance["made_by"]) == ("hard", "moet distill")
+    assert run("show", path).stdout == run("show", path, "--digits", 17).stdout
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_readers_that_want_a_hard_model_name_the_command_that_makes_one(run, tmp_path):
+    path = tmp_path / "soft.moet.json"
+    result = run("distill", "cartpole", "--experts", 2, "--depth", 1, "--soft", *QUICK, "-o", path)
+    assert result.exit_code == Exit.OK, result.stderr
+    for question in (("export", path, "--to", "c"), ("verify", path, "--system", "cartpole", "--steps", 1)):
+        result = run(*question)
+        assert result.exit_code == Exit.USAGE
+        assert "`moet distill --hard`" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--tree", 3, "--soft"), "--soft is about experts"),
+        (("--experts", 2, "--budget", 1), "--budget is for finding a size"),
+        (("--importance", "luck"), "is not one of"),
+        (("--weighting", "luck"), "is not one of"),
+        (("--digits", 0), "--digits"),
+    ],
+)
+def test_wrong_choices_are_refused_before_anything_heavy_is_imported(tmp_path, arguments, message):
+    script = (
+        "import sys; from moet.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, sorted({'numpy', 'numba', 'sklearn'} & set(sys.modules)))"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "distill",
+        "cartpole",
+        *map(str, arguments),
+        "-o",
+        str(tmp_path / "p.json"),
+    ]
+    result = run_process(command)
+    assert result.stdout.strip() == "2 []"
+    assert message in result.stderr
+
+
+def test_the_choices_of_the_command_are_those_of_the_library():
+    from typing import get_args
+
+    from moet.cli import choices
+    from moet.distill import dataset, selection
+
+    pairs = [
+        (choices.Importance, dataset.Importance),
+        (choices.Weighting, dataset.Weighting),
+        (choices.Selection, selection.Selection),
+    ]
+    for command, library in pairs:
+        assert {choice.value for choice in command} == set(get_args(library))

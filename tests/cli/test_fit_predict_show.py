@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -48,10 +49,44 @@ def test_fit_for_people_with_held_out_rows(run, fitted, tmp_path):
     result = run("fit", data, "--target", "kind", "--experts", 1, "--depth", 2, "--test-fraction", 0.25, "-o", model)
     assert result.exit_code == Exit.OK
     names = [line.split("  ")[0] for line in result.stdout.splitlines()]
-    assert names == ["train accuracy", "test accuracy", "log-likelihood", "size", "saved to"]
+    assert names == ["train accuracy", "test accuracy", "size", "saved to"]
     assert "(75 rows)" in result.stdout
     assert "(25 rows)" in result.stdout
+    assert load(model).prediction == "hard"
+
+
+def test_soft_is_one_flag_away_and_keeps_its_numbers_and_its_mode(run, fitted, tmp_path):
+    data, _, _ = fitted
+    model = tmp_path / "m.moet.json"
+    result = run("fit", data, "--target", "kind", "--experts", 2, "--depth", 1, "--soft", "-o", model)
+    assert result.exit_code == Exit.OK, result.stderr
+    assert "log-likelihood" in result.stdout
     assert load(model).prediction == "soft"
+    for refused in (("export", model, "--to", "c"), ("verify", model, "--system", "cartpole")):
+        result = run(*refused)
+        assert result.exit_code == Exit.USAGE
+    assert "`moet fit --hard`" in run("export", model, "--to", "c").stderr
+
+
+def test_without_a_size_the_smallest_good_one_is_found_and_said(run, fitted, tmp_path):
+    data, _, _ = fitted
+    model = tmp_path / "m.moet.json"
+    result = run("fit", data, "--target", "kind", "-o", model)
+    assert result.exit_code == Exit.OK, result.stderr
+    assert re.search(r"size taken +E\d+-D\d+, the smallest within \S+ of the best accuracy", result.stdout)
+    assert result.stderr.count("<- taken") == 1
+    report = json.loads(run("fit", data, "--target", "kind", "-o", model, "--json", "--budget", 1).stdout)
+    taken = report["sizes"][report["taken"]]
+    assert taken["score"] >= max(one["score"] for one in report["sizes"]) - report["tolerance"]
+    refused = run("fit", data, "--target", "kind", "-o", model, "--budget", 1, "--experts", 2)
+    assert (refused.exit_code, "leave out --experts" in refused.stderr) == (Exit.USAGE, True)
+
+
+def test_what_fit_saves_is_shown_exactly(run, fitted):
+    _, model, _ = fitted
+    shown = run("show", model).stdout
+    assert shown == run("show", model, "--digits", 17).stdout
+    assert "decide nothing" not in shown
 
 
 def test_the_same_seed_gives_the_same_file(run, fitted, tmp_path):

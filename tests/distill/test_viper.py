@@ -151,7 +151,7 @@ def test_rows_of_an_episode_stay_together(teacher):
 def test_a_teacher_without_scores_is_said_in_the_log(student, caplog):
     teacher = Teacher.from_callable(lambda X: linear_scores(X).argmax(axis=1))
     with caplog.at_level(logging.WARNING):
-        run = distill(teacher, "cartpole", student, **QUICK)
+        run = distill(teacher, "cartpole", student, importance="q_gap", **QUICK)
     assert "gives no scores" in caplog.text
     assert (run.data.importance == 1).all()
 
@@ -162,7 +162,7 @@ def test_all_equal_scores_count_as_uniform_and_are_said_in_the_log(student, capl
 
     teacher = Teacher.from_callable(act, scores=lambda X: np.zeros((len(X), 2)))
     with caplog.at_level(logging.WARNING):
-        assert distill(teacher, "cartpole", student, **QUICK).score.reward == 200
+        assert distill(teacher, "cartpole", student, importance="q_gap", **QUICK).score.reward == 200
     assert caplog.text.count("scores all actions the same") == 1
 
 
@@ -171,7 +171,7 @@ def test_scores_that_are_not_finite_are_refused(student):
         lambda X: linear_scores(X).argmax(axis=1), scores=lambda X: np.full((len(X), 2), np.nan)
     )
     with pytest.raises(TeacherError, match="finite"):
-        distill(teacher, "cartpole", student, **QUICK)
+        distill(teacher, "cartpole", student, importance="q_gap", **QUICK)
 
 
 def test_a_teacher_of_another_task_is_refused(student):

@@ -7,7 +7,7 @@ import pytest
 
 optuna = pytest.importorskip("optuna")
 
-from moet.distill.viper import _Run  # noqa: E402
+from moet.distill.run import Run  # noqa: E402
 from moet.envs.catalog import resolve  # noqa: E402
 from moet.errors import InputError, StudyError, TaskError  # noqa: E402
 from moet.model.file import digest  # noqa: E402
@@ -107,8 +107,8 @@ def test_a_trial_goes_on_where_a_worker_left_it(storage, outcome, monkeypatch):
             raise KeyboardInterrupt
         return original(run, last=last)
 
-    original = _Run.iterate
-    monkeypatch.setattr(_Run, "iterate", iterate)
+    original = Run.iterate
+    monkeypatch.setattr(Run, "iterate", iterate)
     with pytest.raises(KeyboardInterrupt):
         work(begun.url)
     assert kept(queue) == [(0, "data-0000.npz"), (0, "run.json")]

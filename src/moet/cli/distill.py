@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,8 +24,10 @@ from moet.cli.agents import (
     chosen_task,
     chosen_teacher,
 )
+from moet.cli.choices import Importance, Selection, Weighting
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
+from moet.cli.sizes import Budget, Depth, Digits, Experts, Hard, size_report
 from moet.errors import InputError
 
 
@@ -45,9 +48,9 @@ def distill(
     normalize: Normalize = None,
     activation: Activation = None,
     trust: Trust = False,
-    experts: Annotated[int, typer.Option(min=1, help="Number of experts.")] = 4,
-    depth: Annotated[int, typer.Option(min=0, help="Largest depth of their trees; 0 is a single leaf.")] = 3,
-    hard: Annotated[bool, typer.Option("--hard", help="Let the most probable expert answer alone.")] = False,
+    experts: Experts = None,
+    depth: Depth = None,
+    hard: Hard = None,
     boosted: Annotated[
         bool, typer.Option("--boosted", help="Grow the experts one after another, each for what is still wrong.")
     ] = False,
@@ -57,15 +60,19 @@ def distill(
     iterations: Annotated[int, typer.Option(min=1, help="Rounds of play and training.")] = 40,
     rollouts: Annotated[int, typer.Option(min=1, help="Episodes played in each round.")] = 10,
     max_samples: Annotated[int, typer.Option(min=1, help="Largest number of rows a student is fitted on.")] = 200_000,
-    importance: Annotated[str, typer.Option(help="How much a state matters: q_gap or uniform.")] = "q_gap",
-    weighting: Annotated[str, typer.Option(help="How importance enters: weight, or resample as published.")] = "weight",
-    selection: Annotated[
-        str,
-        typer.Option(help="Which student is kept: reward, reward_then_fidelity, fidelity_then_size or harmonic."),
-    ] = "reward_then_fidelity",
+    importance: Annotated[
+        Importance,
+        typer.Option(help="How much a state matters: all the same, or as published by the teacher's scores."),
+    ] = Importance.uniform,
+    weighting: Annotated[
+        Weighting, typer.Option(help="How importance enters: as weights, or by drawing rows as published.")
+    ] = Weighting.weight,
+    selection: Annotated[Selection, typer.Option(help="Which student is kept.")] = Selection.reward_then_fidelity,
     selection_episodes: Annotated[
         int, typer.Option(min=1, help="Episodes that each student is judged on; the best play four times as many.")
     ] = 50,
+    digits: Digits = None,
+    budget: Budget = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -81,15 +88,21 @@ def distill(
 ) -> None:
     """Distil an agent into a small mixture of trees, and evaluate it on fresh episodes.
 
+    Without --experts and --depth the smallest mixture is found whose reward is within 2 % (or one standard error) of
+    the best that was reached. What is kept is pruned and rounded, so that `moet show` prints it exactly.
+
     A run that was interrupted goes on where it stopped when the same command is given again.
     """
     check_writable(output)
+    _check_student(experts, depth, hard, boosted, tree, budget)
     named = Named(sb3, arrays, onnx, torch, folder, agent)
     if data is not None:
         if named:
             raise InputError("--data is learned from without a teacher; name either of them")
         from moet.cli.recorded import distill_recorded
 
+        if experts is None and depth is None:  # without an environment no size can be tried
+            experts, depth = 4, 3
         distill_recorded(data, output, task or env, _student(experts, depth, hard, boosted, tree), seed, as_json)
         return
     chosen = chosen_task(task, env)
@@ -105,13 +118,16 @@ def distill(
             teacher,
             chosen,
             _student(experts, depth, hard, boosted, tree),
+            prediction="soft" if hard is False else "hard",
             iterations=iterations,
             rollouts_per_iteration=rollouts,
             max_samples=max_samples,
-            importance=importance,  # type: ignore[arg-type]  # checked there
-            weighting=weighting,  # type: ignore[arg-type]
-            selection=selection,  # type: ignore[arg-type]
+            importance=importance.value,
+            weighting=weighting.value,
+            selection=selection.value,
             selection_episodes=selection_episodes,
+            digits=digits,
+            budget=budget,
             seed=seed,
             workers=workers,
             checkpoint=saved,
@@ -120,11 +136,12 @@ def distill(
     except KeyboardInterrupt:
         say("stopped; the same command goes on from the last finished round")
         raise
-    save(result.policy, output)
+    policy = replace(result.policy, provenance=dict(result.policy.provenance) | {"made_by": "moet distill"})
+    save(policy, output)
     if checkpoint is None:
         remove_checkpoint(saved)
     say("evaluating on fresh episodes")
-    found = evaluate(result.policy, episodes=episodes, seed=seed, teacher=teacher, workers=workers)
+    found = evaluate(policy, episodes=episodes, seed=seed, teacher=teacher, workers=workers)
     if as_json:
         history = [
             {"iteration": k, "reward": it.score.reward, "fidelity": it.score.fidelity, "leaves": it.score.leaves}
@@ -134,24 +151,42 @@ def distill(
         print_json(
             {"model": str(output), "task": chosen.name, "selected_iteration": result.selected}
             | {"evaluation": evaluation_document(found), "history": history}
+            | {"sizes": [one._asdict() for one in result.front], "taken": result.taken, "tolerance": result.tolerance}
         )
         return
-    print_report(
-        evaluation_report(found) | {"kept": f"student {result.selected} of {iterations}", "saved to": str(output)}
-    )
+    kept = {"kept": f"student {result.selected} of {len(result.history)}", "saved to": str(output)}
+    print_report(evaluation_report(found) | size_report(result.front, result.taken, result.tolerance, "reward") | kept)
 
 
-def _student(experts: int, depth: int, hard: bool, boosted: bool, tree: int | None) -> Any:
+def _check_student(
+    experts: int | None, depth: int | None, hard: bool | None, boosted: bool, tree: int | None, budget: float | None
+) -> None:
+    """Refuse options that do not go together, before anything is imported."""
     if hard and boosted:
         raise InputError("--boosted experts vote together; with --hard one of them answers alone")
-    if tree is None:
-        from moet import MoETClassifier
-        from moet.study.presets import BOOSTED
+    if tree is not None and (hard is not None or boosted):
+        name = "boosted" if boosted else "hard" if hard else "soft"
+        raise InputError(f"--{name} is about experts; a single --tree has none")
+    if budget is not None and (tree is not None or boosted or experts is not None or depth is not None):
+        raise InputError("--budget is for finding a size; leave out the size, or take fewer --iterations")
 
-        options = BOOSTED if boosted else {}
-        return MoETClassifier(n_experts=experts, max_depth=depth, prediction="hard" if hard else "soft", **options)
-    if hard or boosted:
-        raise InputError(f"--{'hard' if hard else 'boosted'} is about experts; a single --tree has none")
-    from sklearn.tree import DecisionTreeClassifier
 
-    return DecisionTreeClassifier(max_depth=tree)
+def _student(experts: int | None, depth: int | None, hard: bool | None, boosted: bool, tree: int | None) -> Any:
+    """The student that the options describe; None if its size is to be found."""
+    if tree is not None:
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier(max_depth=tree)
+    if experts is None and depth is None and not boosted:
+        return None
+    from moet import MoETClassifier
+    from moet.study.presets import BOOSTED
+
+    soft = boosted or hard is False
+    options = BOOSTED if boosted else {}
+    return MoETClassifier(
+        n_experts=4 if experts is None else experts,
+        max_depth=3 if depth is None else depth,
+        prediction="soft" if soft else "hard",
+        **options,
+    )

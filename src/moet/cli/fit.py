@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say, size_in_words
+from moet.cli.sizes import Budget, Depth, Digits, Experts, Hard, size_report
 from moet.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
-    from moet.model.mixture import Mixture
+    from moet.model.mixture import Mixture, Prediction
+
+
+MADE_ROWS = 5_000
+"""Rows made of those of the table, on which a model keeps its answers when its numbers are rounded."""
 
 
 def fit(
     data: Annotated[Path, typer.Argument(help="Table to learn from: comma-separated values with a header.")],
     target: Annotated[str, typer.Option(help="Column to predict; all others are features.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as m.moet.json.")],
-    experts: Annotated[int, typer.Option(min=1, help="Number of experts.")] = 4,
-    depth: Annotated[int, typer.Option(min=0, help="Largest depth of their trees; 0 is a single leaf.")] = 3,
-    hard: Annotated[bool, typer.Option("--hard", help="Let the most probable expert answer alone.")] = False,
+    experts: Experts = None,
+    depth: Depth = None,
+    hard: Hard = None,
     distill: Annotated[
         bool,
         typer.Option("--distill", help="Fit a large soft mixture first, and let this one learn what it answers."),
@@ -32,10 +39,15 @@ def fit(
     test_fraction: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of rows to keep out of training and to test on.")
     ] = 0.0,
+    digits: Digits = None,
+    budget: Budget = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Fit a mixture of expert trees to a table.
+
+    Without --experts and --depth the smallest mixture is found whose accuracy on held-out rows is within half a point
+    (or one standard error) of the best. A hard one is pruned and rounded, so that `moet show` prints it exactly.
 
     --distill is worth some points of accuracy where rows are few, labels noisy or the model small.
 
@@ -43,6 +55,8 @@ def fit(
     cell of a text column is a value, too.
     """
     check_writable(output)
+    if budget is not None and (experts is not None or depth is not None):
+        raise InputError("--budget is for finding a size; leave out --experts and --depth")
     import numpy as np
 
     from moet import MoETClassifier, save
@@ -57,8 +71,19 @@ def fit(
     n_test = int(test_fraction * len(y))
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
 
+    prediction: Prediction = "soft" if hard is False else "hard"
+    choice = None
+    if experts is None and depth is None:
+        from moet.model.sizes import choose_size
+
+        choice = choose_size(X.iloc[train], y[train], prediction=prediction, budget=budget, seed=seed, verbose=1)
+        experts, depth = choice.front[choice.taken][:2]
     classifier = MoETClassifier(
-        n_experts=experts, max_depth=depth, prediction="hard" if hard else "soft", random_state=seed, verbose=1
+        n_experts=4 if experts is None else experts,
+        max_depth=3 if depth is None else depth,
+        prediction=prediction,
+        random_state=seed,
+        verbose=1,
     )
     teacher_report = None
     if distill:
@@ -76,12 +101,12 @@ def fit(
             "size": teacher.size._asdict(),
         }
     else:
-        classifier.fit(X.iloc[train], y[train])
-    mixture = classifier.mixture_
+        classifier = classifier.fit(X.iloc[train], y[train]) if choice is None else choice.classifier
+    mixture = _finished(classifier.mixture_, X.iloc[train], digits, seed)
     save(mixture, output)
 
     correct = mixture.predict(X.to_numpy()) == y
-    log_likelihood = _log_likelihood(mixture, X.to_numpy()[train], y[train])
+    log_likelihood = _log_likelihood(mixture, X.to_numpy()[train], y[train]) if prediction == "soft" else math.nan
     result = {
         "model": str(output),
         "prediction": mixture.prediction,
@@ -95,6 +120,9 @@ def fit(
         "iterations": int(classifier.n_iter_),
         "size": mixture.size._asdict(),
         "teacher": teacher_report,
+        "sizes": [] if choice is None else [one._asdict() for one in choice.front],
+        "taken": None if choice is None else choice.taken,
+        "tolerance": None if choice is None else choice.tolerance,
     }
     if as_json:
         print_json(result)
@@ -104,10 +132,34 @@ def fit(
         report["test accuracy"] = f"{result['test_accuracy']:.4f} ({len(test)} rows)"
     if teacher_report is not None:
         report["teacher"] = _teacher_in_words(teacher_report)
-    report["log-likelihood"] = f"{log_likelihood:.4f} per row"
+    if prediction == "soft":
+        report["log-likelihood"] = f"{log_likelihood:.4f} per row"
+    if choice is not None:
+        report |= size_report(choice.front, choice.taken, choice.tolerance, "accuracy")
     report["size"] = size_in_words(mixture.size)
     report["saved to"] = str(output)
     print_report(report)
+
+
+def _finished(mixture: Mixture, X: pd.DataFrame, digits: int | None, seed: int) -> Mixture:
+    """The model that is saved: pruned, and if it is hard, with short numbers where that costs nothing.
+
+    Answers are kept on the rows, and on as many again as are enough that are made of them. The probabilities of a soft
+    model are part of what it says, so its numbers stay unless digits are asked for.
+    """
+    import numpy as np
+
+    from moet.distill.tables import recombined
+    from moet.model.digits import EXACT, rounded, simplify
+
+    if digits is not None and digits < EXACT:
+        short = rounded(mixture, digits)
+    elif digits is None and mixture.prediction == "hard":
+        rows = np.concatenate([X.to_numpy(), recombined(X, MADE_ROWS, np.random.default_rng(seed)).to_numpy()])
+        short = simplify(mixture, rows)
+    else:
+        short = mixture.prune()
+    return replace(short, provenance={"made_by": "moet fit"})
 
 
 def _teacher_in_words(report: dict[str, Any]) -> str:

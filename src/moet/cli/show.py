@@ -13,7 +13,12 @@ from moet.cli.output import AsJson, print_json
 
 def show(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    digits: Annotated[int, typer.Option(min=1, max=17, help="Significant digits; 17 shows every number exactly.")] = 4,
+    digits: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=17, help="Significant digits; 17 shows every number exactly, as is the default for short ones."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a model as text: its size, its gate and its trees."""

@@ -68,6 +68,28 @@ class Folder:
             unfinished.write_bytes(content)
 
 
+class Part:
+    """A store of one's own within a store, for one of several runs."""
+
+    def __init__(self, whole: Store, name: str) -> None:
+        self.whole, self.name = whole, name
+
+    def __str__(self) -> str:
+        return f"{self.whole} ({self.name})"
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other processes out of the whole store."""
+        return self.whole.locked()
+
+    def read(self, name: str) -> bytes | None:
+        """What was written, or None."""
+        return self.whole.read(f"{self.name}-{name}")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep it, in place of what was there."""
+        self.whole.write(f"{self.name}-{name}", content)
+
+
 class Checkpoint:
     """What belongs to one run.
 
@@ -134,7 +156,7 @@ def _data_name(iteration: int) -> str:
 
 def remove_checkpoint(folder: Path) -> None:
     """Delete a finished run's files, and its folder if nothing else is in it."""
-    for file in [*folder.glob("data-*.npz"), folder / _RUN, folder / _LOCK]:
+    for file in [*folder.glob("*data-*.npz"), *folder.glob(f"*{_RUN}"), folder / _LOCK]:
         file.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

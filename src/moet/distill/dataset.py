@@ -18,7 +18,7 @@ Weighting = Literal["weight", "resample"]
 """``"weight"``: every state once, weighted by importance. ``"resample"``: drawn with replacement, as published."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Labelled:
     """States labelled by a teacher.
 
@@ -41,6 +41,9 @@ class Labelled:
 
     def __len__(self) -> int:
         return len(self.actions)
+
+    def __repr__(self) -> str:
+        return f"Labelled({len(self)} states, {self.features.shape[1]} features)"
 
     @classmethod
     def joined(cls, parts: Sequence[Labelled]) -> Labelled:

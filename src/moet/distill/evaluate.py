@@ -23,7 +23,7 @@ from moet.teachers.teacher import Teacher
 TIMED_DECISIONS = 2_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What was measured over fresh episodes.
 
@@ -67,6 +67,16 @@ class Evaluation:
     size: Size | None
     microseconds: float
 
+    def __repr__(self) -> str:
+        low, high = self.reward_interval
+        fidelity = "" if self.fidelity is None else f", fidelity {self.fidelity:.4f}"
+        return f"Evaluation(reward {self.reward:.2f} ({low:.2f} to {high:.2f}){fidelity}, {len(self.returns)} episodes)"
+
+    def _repr_html_(self) -> str:
+        from moet.notebook import evaluation_html
+
+        return evaluation_html(self)
+
 
 def evaluate(
     policy: Any,
@@ -101,6 +111,13 @@ def evaluate(
         From observations to what the policy sees.
     workers : int
         Processes to spread the episodes over.
+
+    Examples
+    --------
+    >>> from moet import teachers
+    >>> from moet.distill import evaluate
+    >>> evaluate(teachers.load("cartpole"), "cartpole", episodes=5)
+    Evaluation(reward 200.00 (200.00 to 200.00), 5 episodes)
     """
     task = _task_of(policy, env, features)
     count = task.episodes if episodes is None else episodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moet.envs.catalog import known, resolve
 from moet.envs.task import Floats, Task
-from moet.errors import ModelError, TaskError
-from moet.model.file import as_mixture
+from moet.errors import InputError, ModelError, TaskError
+from moet.model.file import as_mixture, load
 from moet.model.mixture import Mixture
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Policy:
     """A model that plays a task.
 
@@ -33,6 +35,32 @@ class Policy:
     model: Any
     task: Task
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], env: Any = None) -> Policy:
+        """Read a policy from its model file, ready to play.
+
+        Parameters
+        ----------
+        path : str or path
+            A model file that :func:`moet.save` or ``moet distill`` wrote.
+        env : str, Task or callable, optional
+            What it plays; by default what its file says. An environment that must be imported first, or was given as a
+            function, is named here: nothing is imported because a file says so.
+
+        Examples
+        --------
+        >>> import numpy as np, moet
+        >>> trees = [moet.Tree.leaf([1, 0]), moet.Tree.leaf([0, 1])]
+        >>> gate = [[0, 0, 0, 0], [0, 0, 4, 1]]
+        >>> lean = moet.Mixture(gate, [0, 0], trees, ["left", "right"], provenance={"task": "cartpole"})
+        >>> moet.save(lean, "lean.moet.json")
+        >>> policy = moet.distill.Policy.load("lean.moet.json")
+        >>> policy.env_action([0.0, 0.0, 0.1, 0.0])
+        1
+        """
+        mixture = load(path)
+        return cls.of(mixture, _task_of(mixture, path) if env is None else resolve(env))
 
     @classmethod
     def of(cls, model: Any, task: Task) -> Policy:
@@ -76,6 +104,43 @@ class Policy:
         """Action number for each observation of the task."""
         return self.predict(self.task.view(observations))
 
+    def env_action(self, observation: Any) -> Any:
+        """What ``env.step`` takes, for one observation of the task; for a batch of them, what a vector of such takes.
+
+        Parameters
+        ----------
+        observation : array
+            As ``env.reset`` and ``env.step`` give it, or several of them, one per row.
+
+        Returns
+        -------
+        int, or array of int
+        """
+        rows = np.asarray(observation, dtype=np.float64)
+        single = rows.ndim == self._observation_dimensions
+        if not single and rows.ndim != self._observation_dimensions + 1:
+            raise InputError(f"{self.task.name} shows no observations of shape {rows.shape}, and no batches of them")
+        actions = self.act(rows[None] if single else rows)
+        return int(actions[0]) if single else actions
+
+    @cached_property
+    def _observation_dimensions(self) -> int:
+        if self.task.observation_names:
+            return 1
+        env = self.task.make()
+        try:
+            return len(env.observation_space.shape or ())
+        finally:
+            env.close()
+
+    def __repr__(self) -> str:
+        return f"Policy({self.model!r}, {self.task.name!r})"
+
+    def _repr_html_(self) -> str:
+        from moet.notebook import mixture_html
+
+        return mixture_html(self.mixture)
+
 
 def _relabelled(
     mixture: Mixture,
@@ -92,6 +157,22 @@ def _relabelled(
         prediction=mixture.prediction,
         provenance=provenance,
     )
+
+
+def _task_of(mixture: Mixture, path: str | os.PathLike[str]) -> Task:
+    """The task that a model says it was made for, if nothing must be imported to know it."""
+    name = mixture.provenance.get("task")
+    if not isinstance(name, str):
+        raise InputError(f"{path} does not say which task it was made for; name it: Policy.load(path, env=...)")
+    import gymnasium
+
+    if (task := known(name)) is not None:
+        return task
+    if name not in gymnasium.registry:
+        raise InputError(
+            f"{path} was made for {name!r}, which is not registered here; name it: Policy.load(path, env=...)"
+        )
+    return resolve(name)
 
 
 def _action_numbers(mixture: Mixture, task: Task) -> list[int]:

@@ -31,8 +31,8 @@ def fit_student(prototype: Any, sample: Sample, seed: int) -> Any:
     Returns
     -------
     Mixture or classifier
-        The mixture of trees that the student holds, if it holds one: that is what will be deployed, so that is what
-        plays and is judged.
+        The mixture of trees that the student holds, if it holds one, without what decides nothing: that is what will
+        be deployed, so that is what plays and is judged.
     """
     student = clone(prototype) if hasattr(prototype, "get_params") else copy.deepcopy(prototype)
     if hasattr(student, "get_params") and student.get_params().get("random_state", 0) is None:
@@ -44,7 +44,7 @@ def fit_student(prototype: Any, sample: Sample, seed: int) -> Any:
         extra["groups"] = sample.episode
     student.fit(sample.features, sample.actions, **extra)
     try:
-        return as_mixture(student)
+        return as_mixture(student).prune()
     except ModelError:
         return student
 

@@ -15,6 +15,7 @@ from moet.distill import distill
 from moet.envs.task import Floats
 from moet.errors import InputError
 from moet.model.classifier import MoETClassifier
+from moet.model.digits import EXACT
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree
 from moet.progress import progress_bar
@@ -123,6 +124,7 @@ def solve(size: int, student: Any, seed: int) -> Solution:
         student,
         importance="uniform",
         selection="fidelity_then_size",
+        digits=EXACT,
         seed=seed,
         **EFFORT,
     )

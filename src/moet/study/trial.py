@@ -10,12 +10,13 @@ from typing import Any
 from moet.distill import Policy, distill
 from moet.distill.checkpoint import Store
 from moet.distill.evaluate import agreement
-from moet.distill.viper import Distillation
+from moet.distill.outcome import Distillation
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
 from moet.errors import CheckpointError
+from moet.model.digits import EXACT
 from moet.model.mixture import Mixture
 from moet.study.configuration import Configuration
 from moet.study.definition import Definition, versions
@@ -107,6 +108,7 @@ class Runner:
             weighting=plan.weighting,
             selection=plan.selection,
             selection_episodes=plan.selection_episodes,
+            digits=EXACT,  # students are compared as they were learned
             seed=configuration.seed,
             checkpoint=checkpoint,
         )

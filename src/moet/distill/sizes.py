@@ -1,0 +1,81 @@
+"""The size of a student, found for the user: the smallest that earns about as much as the best."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+
+from moet.distill.checkpoint import Part, Store
+from moet.distill.outcome import Distillation
+from moet.distill.run import Run, Settings, carry_on
+from moet.envs.task import Task
+from moet.model.classifier import MoETClassifier
+from moet.model.mixture import Prediction
+from moet.model.sizes import Tried, ladder, smallest_within, stalled
+from moet.teachers.teacher import Teacher
+
+SHARE = 0.02
+"""Of the best reward, that a smaller student may be below it, if one standard error is not more."""
+
+SCOUTING = 4
+"""A size is tried with one iteration in so many; only the one that is taken runs them all."""
+
+log = logging.getLogger(__name__)
+
+
+def choose_size(
+    teacher: Teacher,
+    task: Task,
+    settings: Settings,
+    iterations: int,
+    *,
+    prediction: Prediction = "hard",
+    store: Store | None = None,
+    budget: float | None = None,
+    verbose: int = 0,
+) -> Distillation:
+    """Distil into the smallest mixture whose reward is within a tolerance of the best reward that was reached.
+
+    The tolerance is 2 % of the best reward, or its standard error if that is more. Sizes are tried from small to large,
+    each with a quarter of the iterations, until one comes within the tolerance of the teacher, three in a row bring
+    nothing, or half of the budget is spent. The size taken then runs all its iterations.
+
+    Parameters
+    ----------
+    teacher, task, settings, iterations
+        As for a single run.
+    prediction : {"hard", "soft"}
+    store : Store, optional
+        Where all runs are kept.
+    budget : float, optional
+        Minutes for everything.
+    verbose : int
+        1 shows progress on stderr.
+    """
+    begin = time.monotonic()
+    half, whole = (float("inf"),) * 2 if budget is None else (begin + 30 * budget, begin + 60 * budget)
+    tried: list[Tried] = []
+    runs: list[Run] = []
+    stores: list[Store | None] = []
+    tolerance, wanted = 0.0, float("inf")
+    for experts, depth in ladder(len(task.action_names)):
+        student = MoETClassifier(n_experts=experts, max_depth=depth, prediction=prediction)
+        run = Run(teacher, task, student, settings, warns=not runs)
+        name = f"E{experts}-D{depth}"
+        stores.append(None if store is None else Part(store, name))
+        carry_on(
+            run, max(iterations // SCOUTING, 1), stores[-1], title=f"trying {name}", verbose=verbose, deadline=half
+        )
+        score = run.best(1)[1].score
+        runs.append(run)
+        tried.append(Tried(experts, depth, score.leaves or 0, score.reward, score.reward_error, score.fidelity))
+        best = max(tried, key=lambda one: one.score)
+        tolerance = max(best.error, SHARE * abs(best.score))
+        wanted = run.teacher_reward() if len(runs) == 1 else wanted
+        if score.reward >= wanted - tolerance or stalled(tried, tolerance) or time.monotonic() > half:
+            break
+    taken = smallest_within(tried, tolerance)
+    title = f"distilling {tried[taken].name}"
+    carry_on(runs[taken], iterations, stores[taken], title=title, verbose=verbose, deadline=whole)
+    return replace(runs[taken].finish(), front=tuple(tried), taken=taken, tolerance=tolerance)

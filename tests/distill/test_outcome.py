@@ -1,0 +1,45 @@
+import pytest
+
+from moet import MoETClassifier
+from moet.distill import distill, evaluate
+from moet.notebook import table, verdict_html
+from moet.verify.result import Proved, Unknown
+
+
+@pytest.fixture(scope="module")
+def run():
+    from moet import teachers
+
+    student = MoETClassifier(2, 0, prediction="hard", random_state=0)
+    return distill(
+        teachers.load("cartpole"), "cartpole", student, iterations=3, rollouts_per_iteration=3, selection_episodes=5
+    )
+
+
+def test_what_is_printed_fits_a_line(run):
+    for shown in (run, run.policy, run.data, evaluate(run.policy, episodes=3), run.policy.mixture):
+        assert len(repr(shown)) < 160
+    assert "fidelity" in repr(run)
+
+
+def test_the_history_is_a_table_and_a_picture(run):
+    frame = run.frame()
+    assert list(frame.index) == [0, 1, 2]
+    assert frame["selected"].tolist().index(True) == run.selected
+    assert frame["reward"].tolist() == [iteration.score.reward for iteration in run.history]
+    reward, fidelity = run.plot().axes
+    assert (reward.get_ylabel(), fidelity.get_ylabel()) == ("reward", "fidelity")
+
+
+def test_notebooks_show_the_rule_and_the_figures(run):
+    html = run._repr_html_()
+    assert "fidelity" in html
+    assert "then right else left" in html
+    assert "reward" in evaluate(run.policy, episodes=3)._repr_html_()
+    assert "hard mixture" in run.policy.mixture._repr_html_()
+    assert "<b>" not in table("<b>", {"<b>": "<b>"})
+
+
+def test_verdicts_show_what_they_are():
+    assert "Proved" in Proved()._repr_html_()
+    assert "too &lt; long" in verdict_html(Unknown(reason="too < long"))

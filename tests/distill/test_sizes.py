@@ -1,0 +1,50 @@
+import pytest
+
+from moet import MoETClassifier
+from moet.distill import distill
+from moet.errors import InputError
+
+QUICK = {"iterations": 8, "rollouts_per_iteration": 4, "selection_episodes": 5}
+
+
+def test_without_a_student_the_smallest_that_earns_as_much_is_found(teacher):
+    run = distill(teacher, "cartpole", **QUICK)
+    assert run.policy.mixture.prediction == "hard"
+    assert run.policy.mixture.size.leaves == 2
+    assert len(run.history) == 8
+    assert run.front[run.taken].score >= max(one.score for one in run.front) - run.tolerance
+
+
+def test_finding_a_size_goes_on_where_it_was_stopped(teacher, tmp_path):
+    whole = distill(teacher, "cartpole", **QUICK, checkpoint=tmp_path)
+    again = distill(teacher, "cartpole", **QUICK, checkpoint=tmp_path)
+    assert again.policy.mixture == whole.policy.mixture
+    assert [it.score for it in again.history] == [it.score for it in whole.history]
+    assert again.history[0].seconds == whole.history[0].seconds  # taken over, not run anew
+
+
+def test_a_spent_budget_still_gives_a_policy(teacher):
+    run = distill(teacher, "cartpole", **QUICK, budget=0.0)
+    assert len(run.front) == 1
+    assert len(run.history) == 1
+
+
+def test_a_budget_is_for_finding_a_size(teacher):
+    with pytest.raises(InputError, match="budget"):
+        distill(teacher, "cartpole", MoETClassifier(2, 0), **QUICK, budget=1)
+
+
+def test_soft_is_one_argument_away(teacher):
+    assert distill(teacher, "cartpole", **QUICK, prediction="soft").policy.mixture.prediction == "soft"
+
+
+def test_what_is_kept_has_few_digits_unless_all_are_wanted(teacher):
+    student = MoETClassifier(2, 1, prediction="hard")
+    short, whole = (distill(teacher, "cartpole", student, **QUICK, digits=digits) for digits in (None, 17))
+    assert all(value == float(f"{value:.4g}") for value in short.policy.mixture.gate_weights.ravel())
+    assert any(value != float(f"{value:.9g}") for value in whole.policy.mixture.gate_weights.ravel())
+    assert short.score.reward >= whole.score.reward - whole.score.reward_error
+    two = distill(teacher, "cartpole", student, **QUICK, digits=2)
+    assert all(value == float(f"{value:.2g}") for value in two.policy.mixture.gate_weights.ravel())
+    with pytest.raises(InputError, match="digits"):
+        distill(teacher, "cartpole", student, **QUICK, digits=0)
