@@ -21,7 +21,7 @@ from moet.explain import rules, why
 from moet.verify import systems
 
 SECONDS = 60.0
-"""Most that a question may take."""
+"""Most CPU time that a question may take."""
 
 SYSTEMS = {"CartPole-v1": systems.cartpole, "MountainCar-v0": systems.mountaincar, "Pendulum-v1": systems.pendulum}
 
@@ -42,10 +42,10 @@ def proved(policy: Policy, env_id: str) -> None:
         return
     system = SYSTEMS[env_id]()
     if env_id == "MountainCar-v0":
-        tell("reaches the flag within 200 steps", verify.reaches(policy, system, within=200, timeout=SECONDS))
+        tell("reaches the flag within 200 steps", verify.reaches(policy, system, within=200, cpu_limit=SECONDS))
         return
     for name, steps in {"safe for ever": None, "safe for 200 steps": 200}.items():
-        verdict = verify.safe(policy, system, steps, timeout=SECONDS)
+        verdict = verify.safe(policy, system, steps, cpu_limit=SECONDS)
         tell(name, verdict)
         if not isinstance(verdict, verify.Unknown):
             return
