@@ -114,14 +114,16 @@ class Policy:
 
         Returns
         -------
-        int, or array of int
+        int or array
+            An action number; of an environment whose actions are no numbers, what it takes instead.
         """
         rows = np.asarray(observation, dtype=np.float64)
         single = rows.ndim == self._observation_dimensions
         if not single and rows.ndim != self._observation_dimensions + 1:
             raise InputError(f"{self.task.name} shows no observations of shape {rows.shape}, and no batches of them")
         actions = self.act(rows[None] if single else rows)
-        return int(actions[0]) if single else actions
+        taken = [self.task.env_action(action) for action in actions.tolist()]
+        return taken[0] if single else np.array(taken)
 
     @cached_property
     def _observation_dimensions(self) -> int:
