@@ -196,7 +196,7 @@ def _confirm(loop: Loop, verdict: Proved) -> None:
 def _replayed(loop: Loop, system: PlainSystem, trace: Any) -> list[list[Any]]:
     """States of a counterexample, followed from its first state with its actions and disturbances, never rounded."""
     plain = Plain.of(loop.mixture)
-    state: list[Any] = [Fraction(v) for v in trace.states[0].tolist()]
+    state: list[Any] = [Fraction(v) for v in trace.start or trace.states[0].tolist()]
     inside = all(low <= value <= high for value, (low, high) in zip(state, system.initial, strict=True))
     demand(inside, f"the run begins outside, at {told(state)}")
     states = [state]
