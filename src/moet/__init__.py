@@ -12,17 +12,31 @@ if TYPE_CHECKING:
     from moet.model.classifier import MoETClassifier
     from moet.model.file import load, save
     from moet.model.mixture import Mixture
+    from moet.model.regression.mixture import RegressionMixture
+    from moet.model.regression.tree import RegressionTree
     from moet.model.tree import Tree
     from moet.verify.box import Box
 
 __version__ = "0.1.0"
 
-__all__ = ["Box", "Mixture", "MoETClassifier", "Tree", "__version__", "load", "save"]
+__all__ = [
+    "Box",
+    "Mixture",
+    "MoETClassifier",
+    "RegressionMixture",
+    "RegressionTree",
+    "Tree",
+    "__version__",
+    "load",
+    "save",
+]
 
 _HOME = {
     "Box": "moet.verify.box",
     "MoETClassifier": "moet.model.classifier",
     "Mixture": "moet.model.mixture",
+    "RegressionMixture": "moet.model.regression.mixture",
+    "RegressionTree": "moet.model.regression.tree",
     "Tree": "moet.model.tree",
     "load": "moet.model.file",
     "save": "moet.model.file",

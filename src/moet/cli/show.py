@@ -17,10 +17,10 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a model as text: its size, its gate and its trees."""
-    from moet import load
     from moet.explain import rules
+    from moet.model.file import as_mixture
 
-    mixture = load(model)
+    mixture = as_mixture(model)
     units = units_of(mixture, known_task(mixture))
     text = rules(mixture, digits=digits, units=units)
     if as_json:
