@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from moet.model.file import load, save
     from moet.model.mixture import Mixture
     from moet.model.regression.mixture import RegressionMixture
+    from moet.model.regression.regressor import MoETRegressor
     from moet.model.regression.tree import RegressionTree
     from moet.model.tree import Tree
     from moet.verify.box import Box
@@ -23,6 +24,7 @@ __all__ = [
     "Box",
     "Mixture",
     "MoETClassifier",
+    "MoETRegressor",
     "RegressionMixture",
     "RegressionTree",
     "Tree",
@@ -35,6 +37,7 @@ _HOME = {
     "Box": "moet.verify.box",
     "MoETClassifier": "moet.model.classifier",
     "Mixture": "moet.model.mixture",
+    "MoETRegressor": "moet.model.regression.regressor",
     "RegressionMixture": "moet.model.regression.mixture",
     "RegressionTree": "moet.model.regression.tree",
     "Tree": "moet.model.tree",

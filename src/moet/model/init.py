@@ -27,14 +27,14 @@ def wide_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Float
 
 def kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
     """Give each expert the Voronoi cell of one cluster of x."""
-    return _voronoi(_standardised(rows), rows.table.weight, n_experts, rng)
+    return voronoi_gate(_standardised(rows), rows.table.weight, n_experts, rng)
 
 
 def labelled_kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
     """Give each expert the Voronoi cell (in x) of one cluster of (x, one-hot y)."""
     x = _standardised(rows)
     one_hot = np.eye(rows.table.n_classes)[rows.table.y]
-    return _voronoi(np.hstack([x, 2.0 * one_hot]), rows.table.weight, n_experts, rng, x.shape[1])
+    return voronoi_gate(np.hstack([x, 2.0 * one_hot]), rows.table.weight, n_experts, rng, x.shape[1])
 
 
 def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
@@ -96,7 +96,7 @@ def _standardised(rows: GateRows) -> Floats:
     return (rows.table.X[rows.table.rows] - rows.scaler.mean) * rows.scaler.inverse_scale
 
 
-def _voronoi(
+def voronoi_gate(
     points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator, n_features: int | None = None
 ) -> Floats:
     """Gate whose argmax is the nearest cluster centre, seen in the first ``n_features`` coordinates.
