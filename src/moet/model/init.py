@@ -27,14 +27,14 @@ def wide_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Float
 
 def kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
     """Give each expert the Voronoi cell of one cluster of x."""
-    return voronoi_gate(_standardised(rows), rows.table.weight, n_experts, rng)
+    return _voronoi(_standardised(rows), rows.table.weight, n_experts, rng)
 
 
 def labelled_kmeans_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
     """Give each expert the Voronoi cell (in x) of one cluster of (x, one-hot y)."""
     x = _standardised(rows)
     one_hot = np.eye(rows.table.n_classes)[rows.table.y]
-    return voronoi_gate(np.hstack([x, 2.0 * one_hot]), rows.table.weight, n_experts, rng, x.shape[1])
+    return _voronoi(np.hstack([x, 2.0 * one_hot]), rows.table.weight, n_experts, rng, x.shape[1])
 
 
 def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Floats:
@@ -96,24 +96,33 @@ def _standardised(rows: GateRows) -> Floats:
     return (rows.table.X[rows.table.rows] - rows.scaler.mean) * rows.scaler.inverse_scale
 
 
-def voronoi_gate(
+def _voronoi(
     points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator, n_features: int | None = None
 ) -> Floats:
-    """Gate whose argmax is the nearest cluster centre, seen in the first ``n_features`` coordinates.
+    """Gate whose argmax is the nearest cluster centre, seen in the first ``n_features`` coordinates."""
+    centres = cluster_centres(points, weight, n_experts, rng, rounds=3)[:, :n_features]
+    return np.hstack([centres, -0.5 * (centres**2).sum(axis=1, keepdims=True)])
 
-    A weighted k-means++ start and three rounds of Lloyd are enough for a starting point. (scikit-learn's KMeans adds
-    partial sums in an order that depends on its threads, so a seed would not fix the model.)
+
+def cluster_centres(points: Floats, weight: Floats, how_many: int, rng: np.random.Generator, rounds: int) -> Floats:
+    """Weighted k-means: a k-means++ start and some rounds of Lloyd; a few are enough for a starting point.
+
+    (scikit-learn's KMeans adds partial sums in an order that depends on its threads: a seed would not fix the model.)
     """
-    centres = _spread(points, weight, n_experts, rng)
-    for _ in range(3):
-        nearest = (points @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
-        for j in range(n_experts):
+    centres = _spread(points, weight, how_many, rng)
+    for _ in range(rounds):
+        nearest = nearest_centre(points, centres)
+        for j in range(how_many):
             mine = nearest == j
             if mine.any():
                 own = weight[mine]
                 centres[j] = (points[mine] * own[:, None]).sum(axis=0) / own.sum()
-    centres = centres[:, :n_features]
-    return np.hstack([centres, -0.5 * (centres**2).sum(axis=1, keepdims=True)])
+    return centres
+
+
+def nearest_centre(points: Floats, centres: Floats) -> NDArray[np.intp]:
+    """Index of the nearest centre of every point."""
+    return (points @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
 
 
 def _spread(points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator) -> Floats:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moet.model.bins import Bins, bin_table, no_bins
 from moet.model.gate import Scaler
-from moet.model.init import random_gate, voronoi_gate
+from moet.model.init import cluster_centres, nearest_centre
 from moet.model.regression.em import STUB, Bench, hard_round, soft_round
 from moet.model.regression.grow import GrowOptions
 from moet.model.regression.joint import improve
@@ -30,15 +30,16 @@ MOST_HELD_OUT, MOST_FITTED, RACE_ROWS = 10_000, 50_000, 3_000
 AFFINE_BINS, CONSTANT_BINS = 32, 255
 """Places to look for a split at: affine laws on both sides make up for a threshold that is a little off."""
 
-PRIOR_RIDGE, RIDGES = 1.0, (0.01, 3.0, 100.0)
-"""Rows that the prior of the law for all rows weighs (it is zero), and what that law may weigh in all others."""
+RIDGES = (1.0, 50.0)
+"""Rows that the law for all rows weighs in the laws of leaves; noisy targets want the second. It itself is drawn to
+zero by the first."""
 
-SURVIVORS = 2
-"""How many starting points run on all rows."""
+SURVIVORS, SAME = 2, 1e-3
+"""How many starting points run on all rows, and the relative difference of errors below which two are the same."""
 
-RACE_ROUNDS = 3
+RACE_ROUNDS, CLUSTER_ROUNDS, OWN_SHARE = 3, 20, 0.9
 GATE_L2, GATE_STEPS = 1e-4, 25
-"""Of the gate that follows the leaves of a tree, as a starting point."""
+"""Rounds of a race and of clustering for a start; what a start gives to an owner, and how its gate is fitted to it."""
 
 WATCHED_STEPS = 5
 """Every so many steps of the joint phase are judged."""
@@ -74,9 +75,22 @@ class Judge:
     least: float = np.inf
     errors: list[float] = field(default_factory=list)
 
+    def squares(self, state: State, leaf: NDArray[np.int32] | None = None) -> Floats:
+        """Squared error of every row."""
+        return state.squares(self.rows, self.rows.leaves(state.tests) if leaf is None else leaf, self.soft)
+
     def error(self, state: State, leaf: NDArray[np.int32] | None = None) -> float:
-        """Error of a state."""
-        return state.error(self.rows, self.rows.leaves(state.tests) if leaf is None else leaf, self.soft)
+        """Mean squared error of a state."""
+        return self._mean(self.squares(state, leaf))
+
+    def is_no_worse(self, plain: State, other: State) -> bool:
+        """Whether what ``other`` gains on ``plain`` is less than the standard error of that gain."""
+        gain = self.squares(plain) - self.squares(other)
+        spread = self._mean((gain - self._mean(gain)) ** 2) / len(gain)
+        return self._mean(gain) <= np.sqrt(spread)
+
+    def _mean(self, numbers: Floats) -> float:
+        return float(self.rows.weight @ numbers / self.rows.weight.sum())
 
     def consider(self, state: State, leaf: NDArray[np.int32] | None = None) -> float:
         """Measure a state, and keep it if it is better than all before."""
@@ -103,17 +117,24 @@ def train(
     rows = everyone.take(kept)
     prior = _law_for_all(rows)
     bench = Bench(rows, _bins(rows.table, settings), prior)
-    options = _options(bench, judge, settings, bool(held_out.any()))
-    _one_expert(bench, judge, options, settings)
-    if settings.n_experts > 1:
-        for theta in _starts(bench, judge, options, settings, rng):
-            _em_and_hard_phase(bench, judge, theta, options, settings)
-        _joint_phase(bench, judge, options, settings)
+    ridge = RIDGES[0]
+    candidates = _options(bench, settings, bool(held_out.any()))
+    thetas: list[Floats] = []
+    for options in candidates:
+        least = judge.least
+        _one_expert(bench, judge, options, settings)
+        if settings.n_experts > 1:
+            thetas = thetas or _starts(bench, judge, options, settings, rng)
+            _mixtures(bench, judge, thetas, options, settings)
+        ridge = options.ridge if judge.least < least else ridge
     state = judge.best
     assert state is not None
+    plain = _one_law(bench)
+    if held_out.any() and judge.is_no_worse(plain, state):
+        state = plain
     if len(kept) < len(table):
         leaf = everyone.leaves(state.tests)
-        state = improve(state, everyone, leaf, prior, options.ridge, settings.soft, LAST_STEPS)
+        state = improve(state, everyone, leaf, prior, ridge, settings.soft, LAST_STEPS)
     return state.freeze(units, settings.soft), judge.errors
 
 
@@ -128,40 +149,34 @@ def _law_for_all(rows: Rows) -> Floats:
     width, n_outputs = rows.design.shape[1], rows.targets.shape[1]
     everywhere = np.zeros(len(rows.table), dtype=np.int32)
     nothing = np.zeros((n_outputs, width))
-    return fit_laws(rows.design, rows.targets, rows.weight, everywhere, nothing, PRIOR_RIDGE, rows.units.bounds, 1)[0]
+    return fit_laws(rows.design, rows.targets, rows.weight, everywhere, nothing, RIDGES[0], rows.units.bounds, 1)[0]
 
 
-def _options(bench: Bench, judge: Judge, settings: Settings, held_out: bool) -> GrowOptions:
-    """How trees are grown; the ridge is what suits one tree with as many leaves as the mixture may have."""
-    width = bench.rows.design.shape[1]
+def _options(bench: Bench, settings: Settings, held_out: bool) -> list[GrowOptions]:
+    """How trees are grown, and laws fitted: with the ridge that was asked for, or with several that can be judged."""
     leaf = settings.min_samples_leaf
     if leaf is None:
-        leaf = max(5.0, 2.0 * width) * min(1.0, len(bench.rows.table) / 1000)
-    options = GrowOptions(settings.max_depth, max(leaf, 1e-9), settings.ridge or 0.0)
+        leaf = max(5.0, 2.0 * bench.rows.design.shape[1]) * min(1.0, len(bench.rows.table) / 1000)
+    ridges = RIDGES if held_out else RIDGES[:1]
     if settings.ridge is not None:
-        return options
-    if not held_out:
-        return replace(options, ridge=PRIOR_RIDGE)
-    n_leaves = settings.n_experts * 2 ** min(settings.max_depth, 10)
-    wide = replace(options, max_depth=31, max_leaves=n_leaves) if n_leaves > 1 else options
-    everyone = np.ones((1, len(bench.rows.table)), dtype=np.float32)
-
-    def error(ridge: float) -> float:
-        tests, laws, _ = bench.experts(everyone, replace(wide, ridge=ridge))
-        return judge.error(State(np.zeros((1, bench.rows.standard.shape[1])), tests, laws))
-
-    return replace(options, ridge=min(RIDGES, key=error))
+        ridges = (settings.ridge,)
+    return [GrowOptions(settings.max_depth, leaf, ridge) for ridge in ridges]
 
 
 def _one_expert(bench: Bench, judge: Judge, options: GrowOptions, settings: Settings) -> None:
     """The law for all rows, and one tree: often they are enough."""
-    nothing = np.zeros((1, bench.rows.standard.shape[1]))
     everyone = np.ones((1, len(bench.rows.table)), dtype=np.float32)
-    judge.consider(State(nothing, [STUB], bench.prior[None]))
+    plain = _one_law(bench)
+    judge.consider(plain)
     tests, laws, leaf = bench.experts(everyone, options)
-    judge.consider(State(nothing, tests, laws))
+    tree = State(plain.theta, tests, laws)
+    judge.consider(tree)
     if settings.n_experts == 1:
-        _climb(bench, judge, State(nothing, tests, laws), leaf, options, settings)
+        _climb(bench, judge, tree, leaf, options, settings)
+
+
+def _one_law(bench: Bench) -> State:
+    return State(np.zeros((1, bench.rows.standard.shape[1])), [STUB], bench.prior[None])
 
 
 def _starts(
@@ -172,38 +187,56 @@ def _starts(
     sample = np.arange(min(len(rows.table), RACE_ROWS))  # the order of a canonical table is as good as random
     track = Bench(rows.take(sample), _bins(rows.table.take(sample), settings), bench.prior)
     flat = replace(options, max_depth=0)
+    nothing = np.zeros((settings.n_experts, rows.standard.shape[1]))
     finished = []
     for kind in range(settings.n_init):
-        theta = _start(kind, track, options, settings, rng)
-        share: Singles = track.rows.gate_rows.probabilities(theta)
+        share = _shares(_owners(kind, track, options, settings, rng), settings.n_experts)
+        theta = track.rows.gate_rows.climb_expected(nothing, share, GATE_L2, GATE_STEPS)
         for _ in range(RACE_ROUNDS):
             state, _, share = soft_round(track, theta, share, flat)
             theta = state.theta
         finished.append((judge.error(state), theta))
     finished.sort(key=lambda entry: entry[0])
-    return [theta for _, theta in finished[:SURVIVORS]]
+    return _distinct(finished)[:SURVIVORS]
 
 
-def _start(kind: int, track: Bench, options: GrowOptions, settings: Settings, rng: np.random.Generator) -> Floats:
-    """Clusters of (x, u), the leaves of a tree, clusters of x, and random gates, in turn."""
+def _distinct(finished: list[tuple[float, Floats]]) -> list[Floats]:
+    """Leave out starts that ended where the one before did."""
+    errors = np.array([-np.inf] + [error for error, _ in finished])
+    new = np.diff(errors) > SAME * errors[1:]
+    return [theta for (_, theta), kept in zip(finished, new, strict=True) if kept]
+
+
+def _owners(
+    kind: int, track: Bench, options: GrowOptions, settings: Settings, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Give every row to an expert: by clusters of x, clusters of (x, u), leaves of a tree, or at random, in turn."""
     rows, n_experts = track.rows, settings.n_experts
     x = rows.standard[:, :-1]
-    if kind % 4 == 0:
-        return voronoi_gate(np.hstack([x, 2.0 * rows.targets]), rows.weight, n_experts, rng, x.shape[1])
-    if kind % 4 == 1:
-        return _leaves_gate(track, options, n_experts)
     if kind % 4 == 2:
-        return voronoi_gate(x, rows.weight, n_experts, rng)
-    return random_gate(rows.gate_rows, n_experts, rng)
+        everyone = np.ones((1, len(x)), dtype=np.float32)
+        return track.experts(everyone, replace(options, max_depth=31, max_leaves=n_experts))[2][0].astype(np.intp)
+    if kind % 4 == 3:
+        return nearest_centre(x, rng.normal(size=(n_experts, x.shape[1])))
+    points = x if kind % 4 == 0 else np.hstack([x, 2.0 * rows.targets])
+    return nearest_centre(points, cluster_centres(points, rows.weight, n_experts, rng, CLUSTER_ROUNDS))
 
 
-def _leaves_gate(track: Bench, options: GrowOptions, n_experts: int) -> Floats:
-    """The gate that comes nearest to the leaves of one tree."""
-    everyone = np.ones((1, len(track.rows.table)), dtype=np.float32)
-    _, _, leaf = track.experts(everyone, replace(options, max_depth=31, max_leaves=n_experts))
-    wanted = np.where(leaf[0] == np.arange(n_experts)[:, None], np.float32(0.9), np.float32(0.1 / n_experts))
-    theta = np.zeros((n_experts, track.rows.standard.shape[1]))
-    return track.rows.gate_rows.climb_expected(theta, wanted / wanted.sum(axis=0), GATE_L2, GATE_STEPS)
+def _shares(owner: NDArray[np.intp], n_experts: int) -> Singles:
+    """Almost all of a row for its owner."""
+    own = owner == np.arange(n_experts)[:, None]
+    return np.where(own, np.float32(OWN_SHARE), np.float32(0)) + np.float32((1 - OWN_SHARE) / n_experts)
+
+
+def _mixtures(bench: Bench, judge: Judge, thetas: list[Floats], options: GrowOptions, settings: Settings) -> None:
+    """EM and hard phase from every start, and the joint phase from the best state of all."""
+    best = Judge(judge.rows, judge.soft)
+    for theta in thetas:
+        _em_and_hard_phase(bench, best, theta, options, settings)
+    _joint_phase(bench, best, options, settings)
+    judge.errors += best.errors
+    if best.best is not None and best.least < judge.least:
+        judge.best, judge.least = best.best, best.least
 
 
 def _em_and_hard_phase(bench: Bench, judge: Judge, theta: Floats, options: GrowOptions, settings: Settings) -> None:
@@ -220,10 +253,10 @@ def _em_and_hard_phase(bench: Bench, judge: Judge, theta: Floats, options: GrowO
 
 def _joint_phase(bench: Bench, judge: Judge, options: GrowOptions, settings: Settings) -> None:
     """Improve gate and laws of the best state together, let its gate regrow the trees, and once more."""
-    for again in range(2):
+    for again in range(2 if settings.max_depth > 0 else 1):
         state = judge.best
         assert state is not None
-        if again and settings.max_depth > 0 and len(state.theta) > 1:
+        if again:
             state = hard_round(bench, state.theta, options, settings.soft).state
         _climb(bench, judge, state, bench.rows.leaves(state.tests), options, settings)
 

@@ -29,7 +29,8 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     n_experts : int, default=2
-        Most experts; the model has one if more are no better on held-out rows.
+        Most experts. The model has one if more are no better on held-out rows, and a single law if nothing is better
+        than that by more than chance.
     max_depth : int or None, default=1
         Deepest tree; 0 makes every expert a single law, None sets no limit.
     leaf : {"affine", "constant"}, default="affine"
@@ -43,8 +44,9 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     min_samples_leaf : float, default=None
         Least total weight of a leaf; by default twice the numbers of a law, five at least, less in small tables.
     ridge : float, default=None
-        How many rows the law for all rows weighs where a leaf's law is fitted; by default chosen on held-out rows.
-    n_init : int, default=4
+        How many rows the law for all rows weighs where a leaf's law is fitted. By default 1 and 50 are tried, and the
+        better one on held-out rows is taken; with 1, targets without noise are learned in half the time.
+    n_init : int, default=8
         Starting points that are raced; the best two run.
     max_iter, hard_iter, joint_iter : int, default=6, 4 and 100
         Rounds of EM and of the hard phase, and steps of the joint phase, which moves gate and laws together.
@@ -104,7 +106,7 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         high: ArrayLike | None = None,
         min_samples_leaf: float | None = None,
         ridge: float | None = None,
-        n_init: int = 4,
+        n_init: int = 8,
         max_iter: int = 6,
         hard_iter: int = 4,
         joint_iter: int = 100,

@@ -119,10 +119,9 @@ class State(NamedTuple):
         share /= share.sum(axis=1, keepdims=True)
         return np.einsum("nj,jno->no", share, experts)
 
-    def error(self, rows: Rows, leaf: NDArray[np.int32], soft: bool) -> float:
-        """Mean squared error in standard units, all outputs alike."""
-        squares = ((self.outputs(rows, leaf, soft) - rows.targets) ** 2).mean(axis=1)
-        return float(rows.weight @ squares / rows.weight.sum())
+    def squares(self, rows: Rows, leaf: NDArray[np.int32], soft: bool) -> Floats:
+        """Squared error of every row in standard units, the mean of all outputs."""
+        return ((self.outputs(rows, leaf, soft) - rows.targets) ** 2).mean(axis=1)
 
     def freeze(self, units: Units, soft: bool) -> RegressionMixture:
         """Return the public form, in raw units."""
