@@ -133,9 +133,18 @@ def train(
     if held_out.any() and judge.is_no_worse(plain, state):
         state = plain
     if len(kept) < len(table):
-        leaf = everyone.leaves(state.tests)
-        state = improve(state, everyone, leaf, prior, ridge, settings.soft, LAST_STEPS)
+        state = _on_all_rows(state, everyone, prior, ridge, settings)
     return state.freeze(units, settings.soft), judge.errors
+
+
+def _on_all_rows(state: State, rows: Rows, prior: Floats, ridge: float, settings: Settings) -> State:
+    """Fit the laws, and the gate if there is one, to all rows: those held out have done their work and may teach."""
+    leaf = rows.leaves(state.tests)
+    if len(state.theta) > 1:
+        steps = min(LAST_STEPS, settings.joint_iter)
+        return improve(state, rows, leaf, prior, ridge, settings.soft, steps)
+    bounds, n_laws = rows.units.bounds, len(state.laws)
+    return state._replace(laws=fit_laws(rows.design, rows.targets, rows.weight, leaf[0], prior, ridge, bounds, n_laws))
 
 
 def _bins(table: Table, settings: Settings) -> Bins:

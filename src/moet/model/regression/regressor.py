@@ -211,9 +211,14 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 def _canonical(X: Floats, targets: Floats, weight: Floats, group: NDArray[np.intp] | None) -> tuple[Table, Floats]:
     """Distinct rows in canonical order, and their targets."""
     used = weight > 0
-    distinct, codes = np.unique(targets[used] + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
     labels = np.zeros(len(X), dtype=np.int32)
-    labels[used] = codes.ravel()
+    distinct = targets[used] + 0.0  # -0.0 is 0.0
+    if targets.shape[1] == 1:  # sorting numbers is several times as fast as sorting rows
+        distinct, labels[used] = np.unique(distinct[:, 0], return_inverse=True)
+        distinct = distinct[:, None]
+    else:
+        distinct, codes = np.unique(distinct, axis=0, return_inverse=True)
+        labels[used] = codes.ravel()
     table = canonical_table(X, labels, weight, len(distinct), group)
     targets = distinct[table.y]
     return Table(table.X, table.rows, np.zeros(len(table), dtype=np.int32), table.weight, table.group, 1), targets
