@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from moet.errors import InputError
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 from moet.model.text import printable
 
 WIDTH = 100
@@ -57,7 +57,7 @@ def with_units(feature_names: Sequence[str], units: Mapping[str, str] | None) ->
     return labels
 
 
-def threshold_digits(mixture: Mixture, digits: int) -> list[int]:
+def threshold_digits(mixture: BaseMixture, digits: int) -> list[int]:
     """Fewest digits, from ``digits`` on, with which different thresholds of a feature look different; by feature."""
     feature = np.concatenate([tree.feature for tree in mixture.trees])
     threshold = np.concatenate([tree.threshold for tree in mixture.trees])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 
 
-def summary(mixture: Mixture) -> str:
+def summary(mixture: BaseMixture) -> str:
     """Kind and size, such as ``hard mixture of 2 experts: 4 leaves, 6 nodes, depth 1, 10 gate numbers``."""
     size = mixture.size
     shape = f"{count(size.leaves, 'leaf', 'leaves')}, {count(size.nodes, 'node')}, depth {size.depth}"
