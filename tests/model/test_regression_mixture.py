@@ -230,7 +230,6 @@ def test_a_regression_tree_of_scikit_learn_is_a_model(n_outputs):
 
 READERS = {
     "as_mixture": as_mixture,
-    "rules": explain.rules,
     "why": lambda model: explain.why(model, [0.0, 0.0]),
     "explorer": lambda model: explain.explorer(model, data=np.zeros((2, 2))),
     "dot": export.dot,
@@ -245,5 +244,7 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_readers_of_labels_say_what_to_do_instead(reader):
-    with pytest.raises(ModelError, match=r"answers with numbers \(torque\), and this question is about labels; ask"):
+    with pytest.raises(
+        ModelError, match=r"answers with numbers \(torque\), and this question is about labels; `moet predict`"
+    ):
         reader(RegressionMixture(**PARTS))

@@ -68,9 +68,9 @@ def export(
     elif to == Language.ONNX:
         raise ExportError("ONNX models are binary: name a file with -o, such as -o model.onnx")
     from moet import export
-    from moet.model.file import as_mixture, digest
+    from moet.model.file import as_model, digest
 
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     exported = getattr(export, to.value)(mixture, **options)
     if output is not None:
         _write(output, exported.encode("utf-8") if isinstance(exported, str) else exported.SerializeToString())
