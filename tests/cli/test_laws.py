@@ -49,7 +49,7 @@ def test_export_writes_source(run, law, to, text):
 
 
 def test_other_commands_say_which_read_it(run, law):
-    for arguments in (["why", law, "--at", "0,0"], ["export", law, "--to", "dot"], ["always", law, "--answer", "a"]):
+    for arguments in (["why", law, "--at", "0,0"], ["export", law, "--to", "dot"], ["compare", law, law]):
         result = run(*arguments)
         assert result.exit_code == Exit.USAGE
         assert "answers with numbers (torque)" in result.stderr
