@@ -158,6 +158,23 @@ def test_bounds_must_hold_the_targets(bounds, reason):
         MoETRegressor(**bounds).fit(X, U)
 
 
+sums_overflow = pytest.mark.filterwarnings("ignore:.* encountered in reduce")  # scikit-learn's, where it looks for NaN
+
+
+@sums_overflow
+def test_targets_must_have_a_range_that_is_a_number():
+    X, U = folded(100)
+    with pytest.raises(ValueError, match="express them in larger units"):
+        MoETRegressor().fit(X, np.sign(U) * 1.5e308)
+
+
+@sums_overflow
+def test_features_may_have_a_range_that_is_no_number():
+    X, U = folded(100)
+    X[:, 0] = np.where(X[:, 0] > 0, 1.7e308, -1.7e308)
+    assert np.isfinite(MoETRegressor(2, 1, random_state=0).fit(X, U).predict(X)).all()
+
+
 def test_weights_must_not_all_be_zero():
     X, U = folded(100)
     with pytest.raises(ValueError, match="zero"):

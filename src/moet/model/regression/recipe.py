@@ -166,7 +166,7 @@ def _options(bench: Bench, settings: Settings, held_out: bool) -> list[GrowOptio
     leaf = settings.min_samples_leaf
     if leaf is None:
         leaf = max(5.0, 2.0 * bench.rows.design.shape[1]) * min(1.0, len(bench.rows.table) / 1000)
-    ridges = RIDGES if held_out else RIDGES[:1]
+    ridges = RIDGES if held_out and settings.affine else RIDGES[:1]  # a constant is free of any ridge
     if settings.ridge is not None:
         ridges = (settings.ridge,)
     return [GrowOptions(settings.max_depth, leaf, ridge) for ridge in ridges]

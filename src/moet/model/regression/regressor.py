@@ -234,6 +234,9 @@ def _bound(bound: Any, name: str, targets: Floats, default: Any) -> Floats:
 
 
 def _check_bounds(low: Floats, high: Floats, targets: Floats) -> None:
+    with np.errstate(over="ignore"):
+        if not np.all(np.isfinite(targets.max(axis=0) - targets.min(axis=0))):
+            raise ValueError("the range of the targets exceeds that of float64: express them in larger units")
     if not np.all(low <= high):
         raise ValueError(f"low must not exceed high, got {low.tolist()} and {high.tolist()}")
     beyond = (targets < low) | (targets > high)
