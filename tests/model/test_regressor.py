@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.tree import DecisionTreeRegressor
 
 from moet import MoETRegressor, RegressionMixture, load, save
+from moet.errors import InputError
 from moet.model.regression.joint import mixture_error
 
 from .strategies import bits
@@ -166,6 +167,12 @@ def test_targets_must_have_a_range_that_is_a_number():
     X, U = folded(100)
     with pytest.raises(ValueError, match="express them in larger units"):
         MoETRegressor().fit(X, np.sign(U) * 1.5e308)
+
+
+def test_slopes_must_be_numbers():
+    X, U = folded(100)
+    with pytest.raises(InputError, match="express features and targets in other units"):
+        MoETRegressor(random_state=0).fit(X * 1e-200, U * 1e150)
 
 
 @sums_overflow

@@ -53,8 +53,9 @@ class Units:
         value = self.targets.mean + laws[:, :, -1] * self.spread
         if laws.shape[2] == 1:
             return value, None
-        slope = laws[:, :, :-1] * self.spread[:, None] * self.features.inverse_scale
-        value = value - slope @ self.features.mean
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = laws[:, :, :-1] * self.spread[:, None] * self.features.inverse_scale
+            value = value - slope @ self.features.mean
         if not (np.all(np.isfinite(slope)) and np.all(np.isfinite(value))):
             raise InputError("a law's slope exceeds the range of float64: express features and targets in other units")
         return value, slope
