@@ -1,6 +1,6 @@
 """Mixtures that answer with numbers: speed of one tree beside its peers, growth with the rows, and supervised tables.
 
-    python benchmarks/regression.py [speed] [growth] [tables] [--splits 3] [--tables diabetes ...] [--json out.json]
+    python benchmarks/regression.py [speed] [growth] [tables] [--splits 6] [--tables diabetes ...] [--json out.json]
 
 Everything runs on one thread and is measured in CPU seconds; ours is compiled before it is measured. linear-tree and
 LightGBM are left out where they are not installed. With ``--json`` every row is written as soon as it is measured, and
@@ -238,7 +238,7 @@ def report_tables(results: Results, tables: list[str], n_splits: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=["speed", "growth", "tables"])
-    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
