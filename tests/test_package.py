@@ -24,8 +24,8 @@ def test_public_names_load(name):
 
 
 def test_unknown_names_are_attribute_errors():
-    with pytest.raises(AttributeError, match="no attribute 'MoETRegressor'"):
-        moet.MoETRegressor  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'MoETRanker'"):
+        moet.MoETRanker  # noqa: B018
 
 
 @pytest.mark.processes

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from moet.model.digits import simplify
     from moet.model.file import load, save
     from moet.model.mixture import Mixture
+    from moet.model.regression.mixture import RegressionMixture
+    from moet.model.regression.regressor import MoETRegressor
+    from moet.model.regression.tree import RegressionTree
     from moet.model.tree import Tree
     from moet.verify.box import Box
 
@@ -23,6 +26,9 @@ __all__ = [
     "Box",
     "Mixture",
     "MoETClassifier",
+    "MoETRegressor",
+    "RegressionMixture",
+    "RegressionTree",
     "Tree",
     "__version__",
     "distill",
@@ -41,6 +47,9 @@ _HOME = {
     "Box": "moet.verify.box",
     "MoETClassifier": "moet.model.classifier",
     "Mixture": "moet.model.mixture",
+    "MoETRegressor": "moet.model.regression.regressor",
+    "RegressionMixture": "moet.model.regression.mixture",
+    "RegressionTree": "moet.model.regression.tree",
     "Tree": "moet.model.tree",
     "load": "moet.model.file",
     "save": "moet.model.file",

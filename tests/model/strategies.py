@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moet import Mixture, Tree
+from moet import Mixture, RegressionMixture, RegressionTree, Tree
 
 NUMBERS = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 0.1, 3.0, 1e-300, -5e-324, 1e9, -1e9]),
@@ -71,7 +71,37 @@ def mixtures(draw: st.DrawFn) -> Mixture:
     )
 
 
-def hard_points(mixture: Mixture, seed: int, n_points: int = 150) -> NDArray[np.float64]:
+@st.composite
+def regression_mixtures(draw: st.DrawFn) -> RegressionMixture:
+    """The gates and tests of :func:`mixtures`, with constant and affine leaves; some outputs have bounds."""
+    like = draw(mixtures())
+    n_outputs = draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+
+    def numbers(*shape: int) -> NDArray[np.float64]:
+        special = rng.choice([0.0, -0.0, 1.0, -1.0, 0.1, 1e-300, -5e-324, 1e9], size=shape)
+        return np.where(rng.random(shape) < 0.3, special, rng.normal(size=shape))
+
+    low, high = np.sort(numbers(2, n_outputs), axis=0)
+    return RegressionMixture(
+        like.gate_weights,
+        like.gate_bias,
+        [
+            RegressionTree(
+                tree.feature, tree.threshold, tree.left, tree.right, numbers(tree.n_nodes, n_outputs),
+                slope=numbers(tree.n_nodes, n_outputs, like.n_features) if rng.random() < 0.7 else None,
+            )
+            for tree in like.trees
+        ],
+        outputs=[f"force {o}" for o in range(n_outputs)],
+        low=np.where(rng.random(n_outputs) < 0.5, low, -np.inf),
+        high=np.where(rng.random(n_outputs) < 0.5, high, np.inf),
+        feature_names=like.feature_names,
+        prediction=like.prediction,
+    )  # fmt: skip
+
+
+def hard_points(mixture: Mixture | RegressionMixture, seed: int, n_points: int = 150) -> NDArray[np.float64]:
     """Random rows, rows that sit on thresholds or one step beside them, and rows where two experts tie (nearly)."""
     rng = np.random.default_rng(seed)
     thresholds = np.concatenate([tree.threshold for tree in mixture.trees])
@@ -88,10 +118,11 @@ def hard_points(mixture: Mixture, seed: int, n_points: int = 150) -> NDArray[np.
     return X
 
 
-def bits(mixture: Mixture) -> list[Any]:
+def bits(mixture: Mixture | RegressionMixture) -> list[Any]:
     """Everything a mixture is, such that equal means equal to the last bit."""
-    arrays = [mixture.gate_weights, mixture.gate_bias, mixture.classes]
+    arrays = [mixture.gate_weights, mixture.gate_bias]
+    arrays += [mixture.classes] if isinstance(mixture, Mixture) else [mixture.low, mixture.high]
     for tree in mixture.trees:
-        arrays += [tree.feature, tree.threshold, tree.left, tree.right, tree.value]
+        arrays += [getattr(tree, name) for name in tree.__dataclass_fields__ if getattr(tree, name) is not None]
     described = [(array.dtype, array.shape, array.tobytes()) for array in arrays]
-    return [*described, mixture.feature_names, mixture.prediction]
+    return [*described, getattr(mixture, "outputs", None), mixture.feature_names, mixture.prediction]

@@ -254,7 +254,7 @@ def test_files_beyond_the_limit_are_neither_written_nor_read(path, monkeypatch):
         (b"null", "it is not a moet model"),
         (b'{"format": "onnx"}', "it is not a moet model"),
         (b'{"format": "moet"}', "its format version is None"),
-        (b'{"format": "moet", "version": 2}', "its format version is 2, this moet reads 1"),
+        (b'{"format": "moet", "version": 3}', "its format version is 3, this moet reads 1 and 2"),
         (b'{"format": "moet", "version": true}', "its format version is True"),
         (b'{"format": "moet", "version": 1}', "the model lacks prediction, feature_names, classes, gate, trees"),
     ],

@@ -32,12 +32,11 @@ def answer_always(
     """Ask, tell the verdict and end with its exit code."""
     if certificate is not None:
         check_writable(certificate)
-    from moet import load
-    from moet.model.file import digest
+    from moet.model.file import as_mixture, digest
     from moet.verify.inputs.queries import always
     from moet.verify.result import Proved, Refuted
 
-    mixture = load(model)
+    mixture = as_mixture(model)
     permitted = [label_of(text, mixture) for text in answers]
     verdict = always(mixture, domain(where), permitted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     saved = save_certificate(verdict, certificate)

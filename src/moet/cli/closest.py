@@ -47,11 +47,11 @@ def closest(
     """
     if certificate is not None:
         check_writable(certificate)
-    from moet import load
+    from moet.model.file import as_mixture
     from moet.verify.inputs.nearest import closest as find_closest
     from moet.verify.result import Unknown
 
-    mixture = load(model)
+    mixture = as_mixture(model)
     x = read_input(at, mixture)
     wanted = None if answer is None else label_of(answer, mixture)
     found = find_closest(mixture, x, norm, domain(where), wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)

@@ -48,12 +48,12 @@ def compare(
     """
     if certificate is not None:
         check_writable(certificate)
-    from moet import load
+    from moet.model.file import as_mixture
     from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.queries import equivalent
     from moet.verify.result import Proved, Refuted
 
-    a, b = load(first), load(second)
+    a, b = as_mixture(first), as_mixture(second)
     wanted = None if not classes else [label_of(text, a, b) for text in classes]
     box = domain(where)
     verdict = equivalent(a, b, box, wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)

@@ -55,11 +55,11 @@ def evaluate(
 
     The teacher is the one named, or else the one that comes with the task if the policy was distilled from it.
     """
-    from moet import load
     from moet.distill import evaluate as run_evaluation
     from moet.envs.catalog import resolve
+    from moet.model.file import as_mixture
 
-    mixture = load(policy)
+    mixture = as_mixture(policy)
     name = env or mixture.provenance.get("task")
     if name is None:
         raise InputError(f"{policy} does not say which task it was made for; name one with --env")

@@ -38,16 +38,15 @@ def explore(
     """
     if output is not None:
         check_writable(output)
-    from moet import load
     from moet.cli.pictures import EPISODES, Subject
     from moet.explain.explorer import explorer
-    from moet.model.file import digest
+    from moet.model.file import as_mixture, digest
 
-    mixture = load(model)
+    mixture = as_mixture(model)
     subject = Subject(model, mixture, env=None, data=data, seed=0)
     page = explorer(
         mixture,
-        compare=None if compare is None else load(compare),
+        compare=None if compare is None else as_mixture(compare),
         data=_rows(subject),
         units=subject.units,
         names=_names(model, compare),

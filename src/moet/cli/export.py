@@ -67,10 +67,10 @@ def export(
         check_writable(output)
     elif to == Language.ONNX:
         raise ExportError("ONNX models are binary: name a file with -o, such as -o model.onnx")
-    from moet import export, load
-    from moet.model.file import digest
+    from moet import export
+    from moet.model.file import as_model, digest
 
-    mixture = load(model)
+    mixture = as_model(model)
     exported = getattr(export, to.value)(mixture, **options)
     if output is not None:
         _write(output, exported.encode("utf-8") if isinstance(exported, str) else exported.SerializeToString())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moet.envs.task import Task
+    from moet.model.base import BaseMixture
     from moet.model.mixture import Mixture
 
 At = Annotated[
@@ -39,7 +40,7 @@ def read_input(text: str, mixture: Mixture, default: NDArray[np.float64] | None 
     return state([values[k] if default is None or k in values else default[k] for k in range(len(names))], mixture)
 
 
-def known_task(mixture: Mixture) -> Task | None:
+def known_task(mixture: BaseMixture) -> Task | None:
     """The task of the catalogue that a model was made for."""
     name = mixture.provenance.get("task")
     if not isinstance(name, str):
@@ -49,7 +50,7 @@ def known_task(mixture: Mixture) -> Task | None:
     return known(name)
 
 
-def units_of(mixture: Mixture, task: Task | None) -> dict[str, str]:
+def units_of(mixture: BaseMixture, task: Task | None) -> dict[str, str]:
     """Units by feature name, where the task that a model was made for knows them."""
     if task is None or task.feature_names != mixture.feature_names:
         return {}

@@ -65,13 +65,13 @@ def plot(
             raise InputError(f"--{name} does not go with --kind {kind}")
     if len(models) > (3 if kind == Kind.REGIONS else 1):
         raise InputError(f"--kind {kind} draws {'up to three models' if kind == Kind.REGIONS else 'one model'}")
-    from moet import load
     from moet.cli import pictures
     from moet.explain.style import check_format, save_figure
+    from moet.model.file import as_mixture
 
     check_format(output)
     check_writable(output)
-    subjects = [pictures.Subject(path, load(path), env, data, seed or 0) for path in models]
+    subjects = [pictures.Subject(path, as_mixture(path), env, data, seed or 0) for path in models]
     first = subjects[0]
     wanted = None if features is None else [name.strip() for name in features.split(",")]
     match kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,6 @@ import typer
 from moet.cli.output import AsJson, check_writable, print_json, say, write_text
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -24,18 +24,25 @@ def predict(
     target: Annotated[str | None, typer.Option(help="Column of true labels to compare the answers with.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the label of every row of a table.
+    """Predict the label, or the outputs, of every row of a table.
 
-    Columns are found by the feature names of the model; others are ignored. Prints one label per line, or with --proba
-    comma-separated values with a header.
+    Columns are found by the feature names of the model; others are ignored. Prints one label per line; with --proba,
+    and for a model that answers with numbers, comma-separated values with a header.
     """
     if output is not None:
         check_writable(output)
-    from moet import load
     from moet.cli.data import agreement, encode_like, read_table, text_columns
+    from moet.model.file import as_model
+    from moet.model.regression.mixture import RegressionMixture
 
-    mixture = load(model)
+    mixture = as_model(model)
     as_text = text_columns(mixture.feature_names)
+    if isinstance(mixture, RegressionMixture):
+        _refuse_label_options(proba, target)
+        outputs = mixture.predict(encode_like(read_table(data, as_text), mixture.feature_names))
+        written = {"model": str(model), "rows": len(outputs), "outputs": list(mixture.outputs)}
+        _answer(_csv(mixture.outputs, outputs.tolist()), written | {"predictions": outputs.tolist()}, output, as_json)
+        return
     if target is not None and mixture.classes.dtype.kind == "U":
         as_text.add(target)
     table = read_table(data, as_text)
@@ -49,7 +56,21 @@ def predict(
     if target is not None:
         result["accuracy"] = agreement(predicted, table, target)
         say(f"accuracy {result['accuracy']:.4f} ({len(X)} rows)")
-    text = _lines(predicted) if probabilities is None else _csv(predicted, probabilities, result["classes"])
+    text = _lines(predicted)
+    if probabilities is not None:
+        rows = ([label, *row] for label, row in zip(predicted.tolist(), probabilities.tolist(), strict=True))
+        text = _csv(["label", *(f"p({label})" for label in result["classes"])], rows)
+    _answer(text, result, output, as_json)
+
+
+def _refuse_label_options(proba: bool, target: str | None) -> None:
+    from moet.errors import InputError
+
+    if proba or target is not None:
+        raise InputError("this model answers with numbers: --proba and --target are for models that answer with labels")
+
+
+def _answer(text: str, result: dict[str, Any], output: Path | None, as_json: bool) -> None:
     if output is not None:
         write_text(output, text)
         say(f"wrote {output}")
@@ -63,9 +84,9 @@ def _lines(predicted: NDArray[Any]) -> str:
     return "".join(f"{label}\n" for label in predicted.tolist())
 
 
-def _csv(predicted: NDArray[Any], probabilities: NDArray[np.float64], classes: list[Any]) -> str:
+def _csv(header: Iterable[str], rows: Iterable[list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["label", *(f"p({label})" for label in classes)])
-    writer.writerows([label, *row] for label, row in zip(predicted.tolist(), probabilities.tolist(), strict=True))
+    writer.writerow(header)
+    writer.writerows(rows)
     return text.getvalue()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moet.cli.inputs import known_task, units_of
 from moet.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from moet.model.file import Model
 
 
 def show(
@@ -22,10 +26,10 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a model as text: its size, its gate and its trees."""
-    from moet import load
     from moet.explain import rules
+    from moet.model.file import as_model
 
-    mixture = load(model)
+    mixture = as_model(model)
     units = units_of(mixture, known_task(mixture))
     text = rules(mixture, digits=digits, units=units)
     if as_json:
@@ -33,7 +37,7 @@ def show(
             {
                 "model": str(model),
                 "prediction": mixture.prediction,
-                "classes": mixture.classes.tolist(),
+                **_answers(mixture),
                 "feature_names": list(mixture.feature_names),
                 "units": units,
                 "size": mixture.size._asdict(),
@@ -42,3 +46,13 @@ def show(
         )
     else:
         typer.echo(text)
+
+
+def _answers(mixture: Model) -> dict[str, Any]:
+    """What a model answers with: classes, or outputs and their bounds, null where there is none."""
+    if hasattr(mixture, "classes"):
+        return {"classes": mixture.classes.tolist()}
+    low, high = (
+        [bound if math.isfinite(bound) else None for bound in side.tolist()] for side in (mixture.low, mixture.high)
+    )
+    return {"outputs": list(mixture.outputs), "low": low, "high": high, "numbers": mixture.n_numbers}

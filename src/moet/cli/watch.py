@@ -37,13 +37,13 @@ def watch(
         check_writable(output)
         if output.suffix.lower() != ".gif":
             raise InputError(f"a film is written as .gif, not {output.suffix or output}")
-    from moet import load
     from moet.distill.policy import Policy
     from moet.envs.catalog import resolve
     from moet.envs.rollout import play
     from moet.envs.seeds import Purpose, episode_seeds
+    from moet.model.file import as_mixture
 
-    mixture = load(policy)
+    mixture = as_mixture(policy)
     name = env or mixture.provenance.get("task")
     if name is None:
         raise InputError(f"{policy} does not say which task it was made for; name one with --env")

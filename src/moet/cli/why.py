@@ -32,10 +32,10 @@ def why(
 
     How the gate chose, the path taken, how far each test is from flipping, and the nearest input with another answer.
     """
-    from moet import load
     from moet.explain import why as explain
+    from moet.model.file import as_mixture
 
-    mixture = load(model)
+    mixture = as_mixture(model)
     x = read_input(at, mixture)
     units = units_of(mixture, known_task(mixture))
     reasons = explain(mixture, x, norm=norm, domain=domain(where), timeout=timeout, cpu_limit=cpu_limit, units=units)

@@ -59,7 +59,7 @@ class Policy:
         >>> policy.env_action([0.0, 0.0, 0.1, 0.0])
         1
         """
-        mixture = load(path)
+        mixture = as_mixture(load(path))
         return cls.of(mixture, _task_of(mixture, path) if env is None else resolve(env))
 
     @classmethod

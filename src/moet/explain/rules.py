@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -19,12 +20,15 @@ from moet.explain.text import (
     with_units,
     wrapped,
 )
+from moet.model.base import BaseMixture
 from moet.model.digits import EXACT
-from moet.model.file import as_mixture
+from moet.model.file import as_model
 from moet.model.mixture import Mixture
 from moet.model.prune import idle_leaves
+from moet.model.regression.mixture import RegressionMixture
+from moet.model.regression.tree import RegressionTree
 from moet.model.text import count, printable, summary
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF, BaseTree
 
 
 def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] | None = None) -> str:
@@ -32,7 +36,7 @@ def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] 
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to describe. It is described in the prediction mode it carries, hard or soft.
     digits : int, optional
         Significant digits of weights and thresholds; 17 shows them exactly. By default numbers that are short, as those
@@ -40,13 +44,14 @@ def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] 
         text says so. More are used where the thresholds of a feature would otherwise look the same, and no number that
         is not zero is shown as zero.
     units : mapping, optional
-        Units by feature name, such as ``{"angle": "rad"}``; told in a line of their own.
+        Units by name of a feature or output, such as ``{"angle": "rad"}``; told in a line of their own.
 
     Returns
     -------
     str
         Several lines, without a line break at the end. Two experts of depth 0 that answer hard become one rule, as the
-        paper prints it: ``if 2.18*cp + 7.22*cv + 20.64*pa + 25.33*pv > -1 then right else left``.
+        paper prints it: ``if 2.18*cp + 7.22*cv + 20.64*pa + 25.33*pv > -1 then right else left``. A leaf that answers
+        with numbers is a formula per output, and the bounds that it is clipped to.
 
     Examples
     --------
@@ -58,27 +63,34 @@ def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] 
     <BLANKLINE>
     if 2*position + 7*velocity > -1 then right else left
     """
-    return _Writer(as_mixture(model), digits, units).text()
+    mixture = as_model(model)
+    if isinstance(mixture, RegressionMixture):
+        return _LawWriter(mixture, digits, units).text()
+    return _LabelWriter(mixture, digits, units).text()
 
 
-class _Writer:
-    """The text of one mixture; holds what every line needs: names, labels and digits."""
+class _Writer(ABC):
+    """The text of one mixture; holds what every line needs: names and digits."""
 
-    def __init__(self, mixture: Mixture, digits: int | None, units: Mapping[str, str] | None) -> None:
+    soft_gate: str
+
+    def __init__(
+        self, mixture: BaseMixture, digits: int | None, units: Mapping[str, str] | None, measured: tuple[str, ...] = ()
+    ) -> None:
         self.mixture = mixture
         self.asked = digits
         self.digits = digits = chosen_digits(mixture, digits)
         self.names = [printable(name) for name in mixture.feature_names]
-        self.with_units = with_units(mixture.feature_names, units)
-        self.labels = [printable(str(label)) for label in mixture.classes.tolist()]
+        named = (*mixture.feature_names, *measured)
+        self.with_units = [
+            both for both, name in zip(with_units(named, units), named, strict=True) if both != printable(name)
+        ]
         self.threshold_digits = threshold_digits(mixture, digits)
 
     def text(self) -> str:
         mixture = self.mixture
         if mixture.n_experts == 1:
             return "\n".join([*self.header(), "", *self.tree(mixture.trees[0])])
-        if self.is_inequality and mixture.size.depth == 0:
-            return "\n".join([*self.header(), "", self.one_line()])
         lines = [*self.header(), "", *self.gate()]
         for j, tree in enumerate(mixture.trees):
             lines += ["", f"expert {j}:", *(INDENT + line for line in self.tree(tree))]
@@ -86,21 +98,10 @@ class _Writer:
 
     def header(self) -> Iterator[str]:
         yield summary(self.mixture)
-        if measured := [both for both, name in zip(self.with_units, self.names, strict=True) if both != name]:
-            yield from wrapped(f"units: {', '.join(measured)}")
+        if self.with_units:
+            yield from wrapped(f"units: {', '.join(self.with_units)}")
         if self.asked is None and self.digits < EXACT:
             yield f"numbers are shown with {self.digits} digits; 17 digits show them exactly"
-        if idle := idle_leaves(self.mixture):
-            yield f"{count(idle, 'leaf', 'leaves')} of {self.mixture.size.leaves} decide nothing: prune() removes them"
-
-    def one_line(self) -> str:
-        answers = [self.labels[tree.value[0].argmax()] for tree in self.mixture.trees]
-        if answers[0] == answers[1]:
-            return f"always {answers[0]}"
-        condition, expert = self.inequality()
-        if not condition:
-            return f"always {answers[expert]}"
-        return f"if {condition} then {answers[expert]} else {answers[1 - expert]}"
 
     def gate(self) -> Iterator[str]:
         hard = self.mixture.prediction == "hard"
@@ -114,7 +115,7 @@ class _Writer:
         if hard:
             yield "gate: the expert with the largest score answers, the first of them if tied"
         else:
-            yield "gate: every expert votes with its probabilities, weighted by softmax(scores)"
+            yield self.soft_gate
         for j, (weights, bias) in enumerate(zip(self.mixture.gate_weights, self.mixture.gate_bias, strict=True)):
             yield from wrapped(f"{INDENT}score {j} = {self.linear(weights, bias)}")
 
@@ -153,7 +154,7 @@ class _Writer:
         text = "".join(f" {'-' if w < 0 else '+'} {number(abs(w), self.digits)}{name}" for w, name in terms)
         return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
-    def tree(self, tree: Tree) -> Iterator[str]:
+    def tree(self, tree: BaseTree) -> Iterator[str]:
         """Lines of one tree; with a stack, for a tree may be deeper than Python can recurse."""
         stack = [(0, 0, "")]
         while stack:
@@ -162,20 +163,83 @@ class _Writer:
                 yield INDENT * (depth - 1) + heading
             k = int(tree.feature[node])
             if k == LEAF:
-                yield INDENT * depth + self.leaf(tree.value[node])
+                yield from (INDENT * depth + line for line in self.leaf(tree, node))
                 continue
             test = f"if {self.names[k]} <= {number(tree.threshold[node], self.threshold_digits[k])}:"
             stack.append((int(tree.right[node]), depth + 1, "else:"))
             stack.append((int(tree.left[node]), depth + 1, test))
 
-    def leaf(self, probabilities: NDArray[np.float64]) -> str:
+    @abstractmethod
+    def leaf(self, tree: BaseTree, node: int) -> Iterator[str]:
+        """What a leaf answers."""
+
+
+class _LabelWriter(_Writer):
+    """The text of a mixture that answers with labels."""
+
+    soft_gate = "gate: every expert votes with its probabilities, weighted by softmax(scores)"
+
+    def __init__(self, mixture: Mixture, digits: int | None, units: Mapping[str, str] | None) -> None:
+        super().__init__(mixture, digits, units)
+        self.labels = [printable(str(label)) for label in mixture.classes.tolist()]
+
+    def text(self) -> str:
+        mixture = self.mixture
+        if mixture.n_experts == 2 and mixture.prediction == "hard" and mixture.size.depth == 0:
+            return "\n".join([*self.header(), "", self.one_line()])
+        return super().text()
+
+    def header(self) -> Iterator[str]:
+        yield from super().header()
+        assert isinstance(self.mixture, Mixture)
+        if idle := idle_leaves(self.mixture):
+            yield f"{count(idle, 'leaf', 'leaves')} of {self.mixture.size.leaves} decide nothing: prune() removes them"
+
+    def one_line(self) -> str:
+        answers = [self.labels[tree.value[0].argmax()] for tree in self.mixture.trees]
+        if answers[0] == answers[1]:
+            return f"always {answers[0]}"
+        condition, expert = self.inequality()
+        if not condition:
+            return f"always {answers[expert]}"
+        return f"if {condition} then {answers[expert]} else {answers[1 - expert]}"
+
+    def leaf(self, tree: BaseTree, node: int) -> Iterator[str]:
+        probabilities = tree.value[node]
         if self.mixture.prediction == "hard":
             best = int(probabilities.argmax())
-            return f"{self.labels[best]} ({probability(probabilities[best])})"
-        order = np.argsort(-probabilities, kind="stable")
-        return ", ".join(f"{self.labels[c]} {self.vote(probabilities[c])}" for c in order if probabilities[c] > 0)
+            yield f"{self.labels[best]} ({probability(probabilities[best])})"
+        else:
+            order = np.argsort(-probabilities, kind="stable")
+            yield ", ".join(f"{self.labels[c]} {self.vote(probabilities[c])}" for c in order if probabilities[c] > 0)
 
     def vote(self, share: float) -> str:
         """A vote counts, so it is shown as exactly as everything else; unless it has more digits than anyone reads."""
         exact = number(share, EXACT)
         return exact if self.digits == EXACT and len(exact) <= 2 + SHORT else probability(share)
+
+
+class _LawWriter(_Writer):
+    """The text of a mixture that answers with numbers: a formula per output."""
+
+    soft_gate = "gate: the mean of all experts' outputs, weighted by softmax(scores)"
+
+    def __init__(self, mixture: RegressionMixture, digits: int | None, units: Mapping[str, str] | None) -> None:
+        super().__init__(mixture, digits, units, mixture.outputs)
+        self.outputs = [printable(name) for name in mixture.outputs]
+        self.bounds = list(zip(mixture.low.tolist(), mixture.high.tolist(), strict=True))
+
+    def header(self) -> Iterator[str]:
+        yield from super().header()
+        for output, (low, high) in zip(self.outputs, self.bounds, strict=True):
+            at_least = [f"at least {number(low, self.digits)}"] if np.isfinite(low) else []
+            at_most = [f"at most {number(high, self.digits)}"] if np.isfinite(high) else []
+            if at_least or at_most:
+                yield f"{output} is clipped to {' and '.join(at_least + at_most)}"
+
+    def leaf(self, tree: BaseTree, node: int) -> Iterator[str]:
+        assert isinstance(tree, RegressionTree)
+        nothing = np.zeros(len(self.names))
+        for o, output in enumerate(self.outputs):
+            slope = nothing if tree.slope is None else tree.slope[node, o]
+            yield f"{output} = {self.linear(slope, float(tree.value[node, o]))}"

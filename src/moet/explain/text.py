@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from moet.errors import InputError
+from moet.model.base import BaseMixture
 from moet.model.digits import EXACT, numbers_of
-from moet.model.mixture import Mixture
 from moet.model.text import printable
 
 WIDTH = 100
@@ -68,14 +68,14 @@ def with_units(feature_names: Sequence[str], units: Mapping[str, str] | None) ->
     return labels
 
 
-def chosen_digits(mixture: Mixture, digits: int | None) -> int:
+def chosen_digits(mixture: BaseMixture, digits: int | None) -> int:
     """As many digits as were asked for; if none were, all of a model whose numbers are short, else four."""
     if digits is not None:
         return digits
     return EXACT if all(number(value, SHORT) == number(value, EXACT) for value in numbers_of(mixture)) else 4
 
 
-def threshold_digits(mixture: Mixture, digits: int) -> list[int]:
+def threshold_digits(mixture: BaseMixture, digits: int) -> list[int]:
     """Fewest digits, from ``digits`` on, with which different thresholds of a feature look different; by feature."""
     feature = np.concatenate([tree.feature for tree in mixture.trees])
     threshold = np.concatenate([tree.threshold for tree in mixture.trees])

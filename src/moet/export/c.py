@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moet.errors import ExportError
+from moet.export.c_laws import law_header
+from moet.export.c_parts import (
+    INDENT,
+    WIDTH,
+    array,
+    check_name,
+    decimal,
+    gate_loop,
+    inner_nodes,
+    integer,
+    number,
+    string,
+)
 from moet.export.float32 import gate_band, with_float32_gate, with_float32_thresholds
 from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, walk
-from moet.model.file import digest
+from moet.model.file import as_model, digest
 from moet.model.mixture import Mixture
+from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import summary
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import Tree
 
 Style = Literal["tables", "ifs"]
 """``"tables"``: constant arrays and a loop, small for large models. ``"ifs"``: nested ifs, readable."""
 
 Precision = Literal["float64", "float32", "float32-approximate"]
 """``"float32"``: states and thresholds in float32, the gate in float64. Approximate: the gate in float32, too."""
-
-WIDTH = 100
-INDENT = "    "
 
 
 class Types(NamedTuple):
@@ -53,9 +61,13 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
     ``x`` must be finite. Compiled with ``-ffp-contract=off``, it answers as :meth:`moet.Mixture.predict_hard` does for
     every input.
 
+    Of a RegressionMixture the header defines ``void NAME_predict(const double x[], double u[])``, which writes the
+    outputs, to the bit whatever the compiler's options. Where the model has no answer because a sum overflows, the
+    output is NaN.
+
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to write. Soft mixtures of several experts are refused.
     name : str
         Beginning of every name that the header defines.
@@ -73,9 +85,11 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
     str
         ASCII text, whatever the names of features and classes.
     """
-    mixture = hard_mixture(model, "C")
-    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-        raise ExportError(f"name must be ASCII letters, digits and underscores, a letter first, got {name!r}")
+    check_name(name)
+    held = as_model(model)
+    if isinstance(held, RegressionMixture):
+        return law_header(held, name, style, precision)
+    mixture = hard_mixture(held, "C")
     for option, value, known in (("style", style, get_args(Style)), ("precision", precision, get_args(Precision))):
         if value not in known:
             raise ExportError(f"{option} must be one of {', '.join(known)}, got {value!r}")
@@ -100,8 +114,8 @@ def _head(mixture: Mixture, name: str, style: Style, types: Types) -> str:
     state = f"const {types.state} x[{mixture.n_features}]"
     includes = "#include <float.h>" + ("\n#include <stdint.h>" if style == "tables" else "")
     notes = [f" * {line}\n" for line in textwrap.wrap(_arithmetic(mixture, types), WIDTH)]
-    features = [f" * x[{k}]  {_string(feature)}\n" for k, feature in enumerate(mixture.feature_names)]
-    labels = [f"{INDENT}{_string(str(label))}, /* {k} */\n" for k, label in enumerate(mixture.classes.tolist())]
+    features = [f" * x[{k}]  {string(feature)}\n" for k, feature in enumerate(mixture.feature_names)]
+    labels = [f"{INDENT}{string(str(label))}, /* {k} */\n" for k, label in enumerate(mixture.classes.tolist())]
     if "double" in types:
         unfit = "DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)"
         needs = "64-bit doubles, rounded after every operation"
@@ -174,76 +188,30 @@ static inline int {name}(const {state} x[{n_features}])
 
 
 def _tables(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
-    yield "expert", _gate_loop(mixture, types.gate) if mixture.n_experts > 1 else "(void)x;\nreturn 0;"
+    yield "expert", gate_loop(mixture, types.gate) if mixture.n_experts > 1 else "(void)x;\nreturn 0;"
     yield "predict", _tree_loop(mixture, name, types.state)
-
-
-def _gate_loop(mixture: Mixture, kind: str) -> str:
-    gate = np.hstack([mixture.gate_bias[:, None], mixture.gate_weights])
-    rows = [f"{{{', '.join(_number(value, kind) for value in row)}}}," for row in gate.tolist()]
-    return f"""\
-/* per expert: bias, then one weight per feature */
-{_array(f"{kind} gate[{gate.shape[0]}][{gate.shape[1]}]", *rows)}
-int expert = 0;
-{kind} top = gate[0][0];
-for (int j = 0; j < {mixture.n_experts}; j++) {{
-    {kind} logit = gate[j][0];
-    for (int k = 0; k < {mixture.n_features}; k++) {{
-        logit += gate[j][k + 1] * x[k];
-    }}
-    if (j == 0 || logit > top) {{
-        top = logit;
-        expert = j;
-    }}
-}}
-return expert;"""
 
 
 def _tree_loop(mixture: Mixture, name: str, kind: str) -> str:
     """Walk over the inner nodes of all trees; leaves are not stored, the child -1 - c stands for "class c"."""
-    roots, children, feature, threshold = _inner_nodes(mixture)
-    node = _integer(-len(mixture.classes), len(feature))
-    root = _array(f"{node} root[{len(roots)}]", ", ".join(map(str, roots.tolist())))
+    answers = np.concatenate([tree.value for tree in mixture.trees]).argmax(axis=1)
+    roots, children, feature, threshold = inner_nodes(mixture, answers)
+    node = integer(-len(mixture.classes), len(feature))
+    root = array(f"{node} root[{len(roots)}]", ", ".join(map(str, roots.tolist())))
     if len(feature) == 0:
         return f"{root}\nreturn -1 - root[{name}_expert(x)];"
     pairs = [f"{{{left},{right}}}" for left, right in children.tolist()]
     return f"""\
 /* a test that is passed leads to the first child; the child -1 - c is the answer c */
 {root}
-{_array(f"{_integer(0, mixture.n_features)} feature[{len(feature)}]", ", ".join(map(str, feature.tolist())))}
-{_array(f"{kind} threshold[{len(feature)}]", ", ".join(_number(value, kind) for value in threshold.tolist()))}
-{_array(f"{node} child[{len(feature)}][2]", ", ".join(pairs))}
+{array(f"{integer(0, mixture.n_features)} feature[{len(feature)}]", ", ".join(map(str, feature.tolist())))}
+{array(f"{kind} threshold[{len(feature)}]", ", ".join(number(value, kind) for value in threshold.tolist()))}
+{array(f"{node} child[{len(feature)}][2]", ", ".join(pairs))}
 {node} node = root[{name}_expert(x)];
 while (node >= 0) {{
     node = child[node][!(x[feature[node]] <= threshold[node])];
 }}
 return -1 - node;"""
-
-
-def _inner_nodes(
-    mixture: Mixture,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """Roots, children, features and thresholds of all trees, without the leaves."""
-    feature = np.concatenate([tree.feature for tree in mixture.trees])
-    inner = feature != LEAF
-    answers = -1 - np.concatenate([tree.value for tree in mixture.trees]).argmax(axis=1)
-    index = np.where(inner, np.cumsum(inner) - 1, answers)
-    roots = np.cumsum([0] + [tree.n_nodes for tree in mixture.trees[:-1]])
-    pairs = [np.stack([tree.left, tree.right], axis=1) + root for tree, root in zip(mixture.trees, roots, strict=True)]
-    threshold = np.concatenate([tree.threshold for tree in mixture.trees])
-    return index[roots], index[np.concatenate(pairs)[inner]], feature[inner], threshold[inner]
-
-
-def _integer(low: int, high: int) -> str:
-    """Smallest C type that holds low..high."""
-    if low >= 0:
-        return next(f"uint{bits}_t" for bits in (8, 16, 32) if high < 2**bits)
-    return next(f"int{bits}_t" for bits in (8, 16, 32) if low >= -(2 ** (bits - 1)) and high < 2 ** (bits - 1))
-
-
-def _array(declaration: str, *rows: str) -> str:
-    lines = chain.from_iterable(textwrap.wrap(row, WIDTH, break_on_hyphens=False) for row in rows)
-    return "\n".join([f"static const {declaration} = {{", *(INDENT + line for line in lines), "};"])
 
 
 # ---- nested ifs
@@ -266,7 +234,7 @@ def _gate(mixture: Mixture, kind: str) -> str:
     unused = "" if mixture.n_experts > 1 and mixture.gate_weights.any() else "(void)x;\n"
     first, *others = [
         f"\n{INDENT}".join(
-            logit(float(bias), weights, lambda value: f"{_number(value, kind)} /* {_decimal(value, kind)} */")
+            logit(float(bias), weights, lambda value: f"{number(value, kind)} /* {decimal(value, kind)} */")
         )
         for bias, weights in zip(mixture.gate_bias, mixture.gate_weights, strict=True)
     ]
@@ -305,41 +273,11 @@ def _choice(answers: list[str], expert: str) -> str:
 def _tree(tree: Tree, names: tuple[str, ...], kind: str) -> Iterator[str]:
     for step, depth, node in walk(tree):
         k, threshold = int(tree.feature[node]), float(tree.threshold[node])
-        meaning = f"{_string(names[k])} <= {_decimal(threshold, kind)}"
+        meaning = f"{string(names[k])} <= {decimal(threshold, kind)}"
         lines = {
-            "if": f"if (x[{k}] <= {_number(threshold, kind)}) {{ /* {meaning} */",
+            "if": f"if (x[{k}] <= {number(threshold, kind)}) {{ /* {meaning} */",
             "else": "} else {",
             "end": "}",
             "leaf": f"return {leaf_class(tree.value[node])};",
         }
         yield INDENT * depth + lines[step]
-
-
-# ---- literals
-
-
-def _number(value: float, kind: str) -> str:
-    """Hexadecimal, for the C standard lets a compiler round a decimal number to either neighbour."""
-    suffix = "f" if kind == "float" else ""
-    if value == 0:
-        return f"0.0{suffix}"
-    digits, exponent = value.hex().split("p")
-    return f"{digits.rstrip('0').rstrip('.')}p{exponent}{suffix}"
-
-
-def _decimal(value: float, kind: str) -> str:
-    return str(np.float32(value)) if kind == "float" else repr(value)
-
-
-def _string(text: str) -> str:
-    """A string literal that may also stand in a comment.
-
-    Octal escapes are at most three digits long, so unlike hexadecimal ones they cannot swallow what follows.
-    """
-    octets = text.encode("utf-8", "surrogatepass")
-    escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in _UNSAFE else f"\\{b:03o}" for b in octets)
-    return f'"{escaped}"'
-
-
-_UNSAFE = '"\\?*'
-"""Quote and backslash, and what trigraphs and both ends of a comment need."""

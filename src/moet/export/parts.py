@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import ExportError
+from moet.model.base import BaseMixture
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.model.text import how_to_harden
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF, BaseTree
 
 MAX_NESTING = 90
 """Deepest tree that is written as nested ifs: C promises 127 nested blocks, Python reads 100 levels of indentation."""
@@ -20,16 +21,20 @@ MAX_NESTING = 90
 def hard_mixture(model: object, language: str) -> Mixture:
     """Return the mixture that ``model`` is or holds, if one expert answers alone."""
     mixture = as_mixture(model)
-    # the vote of a single expert is its answer
+    check_hard(mixture, language)
+    return mixture
+
+
+def check_hard(mixture: BaseMixture, language: str) -> None:
+    """Refuse mixtures whose experts answer together; the vote of a single expert is its answer."""
     if mixture.prediction == "soft" and mixture.n_experts > 1:
         raise ExportError(
             f"a soft mixture cannot be exported to {language} with the same answers everywhere; "
             f"{how_to_harden(mixture)}"
         )
-    return mixture
 
 
-def check_nesting(mixture: Mixture, otherwise: str) -> None:
+def check_nesting(mixture: BaseMixture, otherwise: str) -> None:
     """Refuse trees too deep for nested ifs; ``otherwise`` is what the user can do about it."""
     if (depth := mixture.size.depth) > MAX_NESTING:
         raise ExportError(f"a tree of depth {depth} is too deep for nested ifs (at most {MAX_NESTING}); {otherwise}")
@@ -49,7 +54,7 @@ def leaf_class(value: NDArray[np.float64]) -> int:
     return int(value.argmax())
 
 
-def walk(tree: Tree) -> Iterator[tuple[str, int, int]]:
+def walk(tree: BaseTree) -> Iterator[tuple[str, int, int]]:
     """Steps of writing a tree as nested ifs: ("if" | "else" | "end" | "leaf", depth, node).
 
     With a stack of what is still to be written: the depth of a tree is not limited by that of Python's recursion.

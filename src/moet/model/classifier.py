@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from itertools import count
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,7 +18,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from moet.model.boost import train_boosted
 from moet.model.grow import Criterion
@@ -29,11 +27,10 @@ from moet.model.recipe import Watch, most_rounds, train
 from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
 from moet.model.table import canonical_table
+from moet.model.threads import one_thread
 from moet.progress import progress_bar
 
 Callback = Callable[[int, float, Mixture], None]
-
-_libraries = cache(ThreadpoolController)  # finding those that are loaded takes some milliseconds
 
 
 class MoETClassifier(ClassifierMixin, BaseEstimator):
@@ -244,7 +241,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self._check_training(boosting)
         self._warn_if_small()
         n_rounds = 1 + self.max_iter if boosting else most_rounds(settings)
-        with _libraries().limit(limits=1, user_api="blas"), self._watch(n_rounds) as watch:
+        with one_thread(), self._watch(n_rounds) as watch:
             trained = (train_boosted if boosting else train)(table, settings, rng, watch)
         self.mixture_ = self._labelled(trained.mixture)
         self.log_likelihoods_ = trained.log_likelihoods

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
+from moet.model.base import BaseMixture
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.model.prune import prune_mixture
+from moet.model.regression.tree import RegressionTree
 from moet.model.short_gate import evenly, on_grid, reach_of, shortest_gate
 from moet.model.tree import LEAF, Tree
 
@@ -184,7 +186,8 @@ def short_shares(value: Floats, decimals: int) -> Floats:
     return (whole + (rank < missing[:, None])) / 10**decimals
 
 
-def numbers_of(mixture: Mixture) -> Sequence[float]:
-    """Every number of gate and thresholds that takes part in an answer."""
+def numbers_of(mixture: BaseMixture) -> Sequence[float]:
+    """Every number of gate, thresholds and laws that takes part in an answer."""
     gate = [*mixture.gate_weights.ravel(), *mixture.gate_bias] if mixture.n_experts > 1 else []
-    return [float(number) for number in gate + [t for tree in mixture.trees for t in tree.threshold]]
+    laws = [law for tree in mixture.trees if isinstance(tree, RegressionTree) for law in tree.laws]
+    return [float(number) for number in [*gate, *(t for tree in mixture.trees for t in tree.threshold), *laws]]

@@ -134,6 +134,12 @@ def soft_share(bench: Bench, theta: Floats, trees: list[GrownTree]) -> Singles:
 def hard_share(bench: Bench, theta: Floats) -> Singles:
     """Rows given (almost) wholly to the expert the gate would choose."""
     share = bench.probabilities(theta)
+    harden(share)
+    return share
+
+
+def harden(share: Singles) -> None:
+    """Turn the gate's probabilities into shares in which the winner gets almost all, in place."""
     largest = share.max(axis=0)
     unclaimed = np.ones(len(largest), dtype=bool)
     for g in share:
@@ -142,7 +148,6 @@ def hard_share(bench: Bench, theta: Floats) -> Singles:
         g *= 1.0 - HARD_SHARE
         g *= g >= NEGLIGIBLE
         g += np.float32(HARD_SHARE) * won
-    return share
 
 
 def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: float, steps: int) -> Floats:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 
 from moet.errors import ModelError, ModelFileError
 from moet.files import written_whole
+from moet.model.document import array_of, cube_of, list_of, matrix_of, members
 from moet.model.mixture import Mixture
-from moet.model.tree import Tree
+from moet.model.regression.mixture import RegressionMixture
+from moet.model.regression.tree import RegressionTree
+from moet.model.tree import BaseTree, Tree
 
 FORMAT = "moet"
-VERSION = 1
+VERSION, OUTPUTS_VERSION = 1, 2
+"""Of models that answer with labels, and of those that answer with numbers: what was written once stays readable."""
+
+Model = Mixture | RegressionMixture
 
 MAX_BYTES = 256 * 2**20
 """Larger files are neither written nor read, so that a hostile one cannot exhaust the memory."""
@@ -34,23 +40,35 @@ _LABEL_TYPES: dict[str, tuple[type[np.generic], tuple[type, ...]]] = {
 _LABEL_NAMES = {"U": "str", "i": "int", "f": "float", "b": "bool"}
 
 
-def as_mixture(model: Any) -> Mixture:
-    """Return the mixture that ``model`` is or holds.
+def as_model(model: Any) -> Model:
+    """Return the mixture, of either kind, that ``model`` is or holds.
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
-        Classifiers hold their mixture as ``mixture_``, policies as ``mixture``; a decision tree of scikit-learn is a
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
+        Estimators hold their mixture as ``mixture_``, policies as ``mixture``; a decision tree of scikit-learn is a
         mixture with one expert.
     """
     if isinstance(model, str | os.PathLike):
         return load(model)
     if hasattr(model, "tree_"):  # isinstance would import scikit-learn, which takes a second
-        return Mixture.from_sklearn(model)
+        kind = Mixture if hasattr(model, "classes_") else RegressionMixture
+        return kind.from_sklearn(model)
     for held in (model, getattr(model, "mixture_", None), getattr(model, "mixture", None)):
-        if isinstance(held, Mixture):
+        if isinstance(held, Model):
             return held
     raise ModelError(f"expected a Mixture, or a fitted model that holds one, got {type(model).__name__}")
+
+
+def as_mixture(model: Any) -> Mixture:
+    """Return the mixture that ``model`` is or holds, as :func:`as_model` does, if it answers with labels."""
+    held = as_model(model)
+    if isinstance(held, RegressionMixture):
+        raise ModelError(
+            f"this model answers with numbers ({', '.join(held.outputs)}), and this question is about labels; "
+            f"`moet predict`, `moet show` and `moet export --to c` read it; or fit a MoETClassifier to labels"
+        )
+    return held
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -60,8 +78,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Mixture, fitted classifier or policy
-        Whatever :func:`as_mixture` accepts.
+    model : Mixture, RegressionMixture, fitted estimator or policy
+        Whatever :func:`as_model` accepts.
     path : str or path
         Usually ends in ``.moet.json``. An existing file is replaced.
 
@@ -90,7 +108,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def load(path: str | os.PathLike[str]) -> Mixture:
+def load(path: str | os.PathLike[str]) -> Model:
     """Read a model file; nothing in it is ever executed.
 
     Raises
@@ -108,11 +126,11 @@ def load(path: str | os.PathLike[str]) -> Mixture:
 
 def encoded(model: Any) -> bytes:
     """Content of the file that :func:`save` writes, for keeping a model elsewhere than in a file."""
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     return _content(mixture, provenance=dict(mixture.provenance))
 
 
-def decoded(content: bytes) -> Mixture:
+def decoded(content: bytes) -> Model:
     """The model whose file has that content; a ModelError or another ValueError says what is wrong with it."""
     return _mixture(_document(content))
 
@@ -122,28 +140,40 @@ def digest(model: Any) -> str:
 
     Models are equal to the last bit (prediction mode and names included) exactly if their digests are.
     """
-    return hashlib.sha256(_content(as_mixture(model))).hexdigest()
+    return hashlib.sha256(_content(as_model(model))).hexdigest()
 
 
-def _content(mixture: Mixture, provenance: dict[str, Any] | None = None) -> bytes:
+def _content(mixture: Model, provenance: dict[str, Any] | None = None) -> bytes:
     """Bytes of the one file that stands for ``mixture``; readable in an editor: one line per part and per tree."""
     head = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if isinstance(mixture, Mixture) else OUTPUTS_VERSION,
         "prediction": mixture.prediction,
         "feature_names": mixture.feature_names,
-        "classes": {"type": _LABEL_NAMES[mixture.classes.dtype.kind], "values": mixture.classes.tolist()},
+        **_answers(mixture),
         "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
     }
     if provenance:
         head["provenance"] = provenance
     lines = [f'"{name}": {json.dumps(part, allow_nan=False)}' for name, part in head.items()]
-    trees = [
-        json.dumps({name: getattr(tree, name).tolist() for name in Tree.__dataclass_fields__}, allow_nan=False)
-        for tree in mixture.trees
-    ]
+    trees = [json.dumps(_lists(tree), allow_nan=False) for tree in mixture.trees]
     lines.append('"trees": [\n' + ",\n".join(trees) + "\n]")
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
+
+
+def _answers(mixture: Model) -> dict[str, Any]:
+    """The part that says what a mixture answers with: classes, or outputs and their bounds (null where none)."""
+    if isinstance(mixture, Mixture):
+        return {"classes": {"type": _LABEL_NAMES[mixture.classes.dtype.kind], "values": mixture.classes.tolist()}}
+    low, high = (
+        [bound if math.isfinite(bound) else None for bound in bounds.tolist()] for bounds in (mixture.low, mixture.high)
+    )
+    return {"outputs": {"names": mixture.outputs, "low": low, "high": high}}
+
+
+def _lists(tree: BaseTree) -> dict[str, Any]:
+    arrays = {name: getattr(tree, name) for name in tree.__dataclass_fields__}
+    return {name: array.tolist() for name, array in arrays.items() if array is not None}
 
 
 def _reason(error: BaseException) -> str:
@@ -180,86 +210,75 @@ def _no_constant(name: str) -> Any:
     raise ModelError(f"it contains {name}, which is not a number")
 
 
-def _mixture(document: Any) -> Mixture:
+def _mixture(document: Any) -> Model:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelError('it is not a moet model (no "format": "moet")')
     version = document.get("version")
-    if type(version) is not int or version != VERSION:
-        raise ModelError(f"its format version is {version!r}, this moet reads {VERSION}; a newer moet may read it")
+    if type(version) is not int or version not in (VERSION, OUTPUTS_VERSION):
+        raise ModelError(
+            f"its format version is {version!r}, this moet reads {VERSION} and {OUTPUTS_VERSION}; "
+            f"a newer moet may read it"
+        )
     provenance = document.pop("provenance", {})
     if not isinstance(provenance, dict):
         raise ModelError("provenance must be an object")
-    head = ("format", "version", "prediction", "feature_names", "classes", "gate", "trees")
-    _, _, prediction, names, classes, gate, trees = _members(document, "the model", head)
-    weights, bias = _members(gate, "gate", ("weights", "bias"))
-    return Mixture(
-        gate_weights=_matrix(weights, "gate.weights"),
-        gate_bias=_array(bias, "gate.bias", np.float64, int, float),
-        trees=[_tree(tree, f"trees[{j}]") for j, tree in enumerate(_list(trees, "trees", dict))],
-        classes=_classes(classes),
-        feature_names=_list(names, "feature_names", str),
-        prediction=prediction,
-        provenance=provenance,
-    )
+    answers = "classes" if version == VERSION else "outputs"
+    head = ("format", "version", "prediction", "feature_names", answers, "gate", "trees")
+    _, _, prediction, names, answered, gate, trees = members(document, "the model", head)
+    weights, bias = members(gate, "gate", ("weights", "bias"))
+    shared: dict[str, Any] = {
+        "gate_weights": matrix_of(weights, "gate.weights"),
+        "gate_bias": array_of(bias, "gate.bias", np.float64, int, float),
+        "feature_names": list_of(names, "feature_names", str),
+        "prediction": prediction,
+        "provenance": provenance,
+    }
+    kind = Tree if version == VERSION else RegressionTree
+    experts: Any = [_tree(tree, f"trees[{j}]", kind) for j, tree in enumerate(list_of(trees, "trees", dict))]
+    if version == VERSION:
+        return Mixture(trees=experts, classes=_classes(answered), **shared)
+    return RegressionMixture(trees=experts, **_outputs(answered), **shared)
 
 
-def _tree(tree: Any, where: str) -> Tree:
-    feature, threshold, left, right, value = _members(tree, where, tuple(Tree.__dataclass_fields__))
+def _tree(tree: Any, where: str, kind: type[Tree] | type[RegressionTree]) -> Tree | RegressionTree:
+    names = tuple(name for name in kind.__dataclass_fields__ if name != "slope" or "slope" in tree)
+    lists = members(tree, where, names)
     try:
-        return Tree(
-            feature=_array(feature, "feature", np.int64, int),
-            threshold=_array(threshold, "threshold", np.float64, int, float),
-            left=_array(left, "left", np.int64, int),
-            right=_array(right, "right", np.int64, int),
-            value=_matrix(value, "value"),
-        )
+        return kind(**{name: _tree_array(values, name) for name, values in zip(names, lists, strict=True)})
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
 
 
+def _tree_array(values: Any, name: str) -> NDArray[Any]:
+    if name in ("value", "slope"):
+        return matrix_of(values, name) if name == "value" else cube_of(values, name)
+    return (
+        array_of(values, name, np.float64, int, float) if name == "threshold" else array_of(values, name, np.int64, int)
+    )
+
+
+def _outputs(outputs: Any) -> dict[str, Any]:
+    names, low, high = members(outputs, "outputs", ("names", "low", "high"))
+    return {
+        "outputs": list_of(names, "outputs.names", str),
+        "low": _bounds(low, "outputs.low", -math.inf),
+        "high": _bounds(high, "outputs.high", math.inf),
+    }
+
+
+def _bounds(value: Any, where: str, missing: float) -> NDArray[np.float64]:
+    bounds = list_of(value, where, int, float, type(None))
+    finite = array_of([0.0 if bound is None else bound for bound in bounds], where, np.float64, int, float)
+    return np.where([bound is None for bound in bounds], missing, finite)
+
+
 def _classes(classes: Any) -> NDArray[Any]:
-    name, labels = _members(classes, "classes", ("type", "values"))
+    name, labels = members(classes, "classes", ("type", "values"))
     if not isinstance(name, str) or name not in _LABEL_TYPES:
         raise ModelError(f"classes.type must be one of {', '.join(_LABEL_TYPES)}, got {name!r}")
     dtype, types = _LABEL_TYPES[name]
-    _list(labels, "classes.values", *types)
+    list_of(labels, "classes.values", *types)
     # numpy gives every label the room of the longest
     if name == "str" and len(labels) * max(map(len, labels), default=0) > MAX_BYTES:
         raise ModelError("classes.values has labels too long to hold")
-    return _array(labels, "classes.values", dtype, *types)
-
-
-def _members(value: Any, where: str, names: tuple[str, ...]) -> list[Any]:
-    """Values of an object that must have exactly the keys ``names``, in that order."""
-    if not isinstance(value, dict):
-        raise ModelError(f"{where} must be an object")
-    if missing := [name for name in names if name not in value]:
-        raise ModelError(f"{where} lacks {', '.join(missing)}")
-    if len(value) != len(names):
-        raise ModelError(f"{where} has unknown keys: {[key for key in value if key not in names]}")
-    return [value[name] for name in names]
-
-
-def _list(value: Any, where: str, *types: type) -> list[Any]:
-    # types are compared, not isinstance: to Python a bool is an int
-    if not isinstance(value, list) or not set(map(type, value)) <= set(types):
-        raise ModelError(f"{where} must be a list, each entry of type {' or '.join(kind.__name__ for kind in types)}")
-    return value
-
-
-def _array(value: Any, where: str, dtype: type[np.generic], *types: type) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.array(_list(value, where, *types), dtype=dtype)
-    except OverflowError:
-        raise ModelError(f"{where} has a number beyond the range of {dtype.__name__}") from None
-    if array.dtype == np.float64 and not np.all(np.isfinite(array)):
-        raise ModelError(f"{where} has a number beyond the range of float64")
-    return array
-
-
-def _matrix(value: Any, where: str) -> NDArray[np.float64]:
-    rows = _list(value, where, list)
-    lengths = {len(row) for row in rows}
-    if len(lengths) != 1:
-        raise ModelError(f"{where} must have rows, all of the same length")
-    return _array(list(chain.from_iterable(rows)), where, np.float64, int, float).reshape(len(rows), lengths.pop())
+    return array_of(labels, "classes.values", dtype, *types)

@@ -34,7 +34,7 @@ class TreeArrays(Protocol):
 
     @property
     def value(self) -> NDArray[np.float64]:
-        """Class probabilities."""
+        """What the leaves answer."""
 
 
 _NODE = ("feature", "left", "right")
@@ -47,6 +47,38 @@ class Routing(NamedTuple):
     roots: NDArray[np.int32]
     nodes: NDArray[np.int32]
     threshold: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64], trees: Sequence[TreeArrays]
+    ) -> Routing:
+        """Join the gate's numbers, and the trees' tests."""
+        sizes = [len(tree.feature) for tree in trees]
+        roots = np.array([0, *accumulate(sizes[:-1])], dtype=np.int32)
+        root = np.repeat(roots, sizes)  # of the tree that a node belongs to
+        nodes = np.stack([np.concatenate([getattr(t, name) for t in trees]) for name in _NODE], axis=1)
+        leaf = nodes[:, 0] == LEAF
+        nodes[:, 1:] += root[:, None]
+        nodes[leaf, 0] = 0
+        nodes[leaf, 1:] = np.flatnonzero(leaf)[:, None]
+        return cls(
+            gate=np.hstack([gate_bias[:, None], gate_weights]),
+            roots=roots,
+            nodes=nodes,
+            threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
+        )
+
+    def leaves(self, X: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Most probable expert and answering leaf of every row."""
+        expert, leaf = np.empty((2, len(X)), dtype=np.int32)
+        leaves_of_rows(read_only_view(X), *self, expert, leaf, *self.scratch())
+        return expert, leaf
+
+    def scratch(self) -> tuple[NDArray[Any], ...]:
+        """Room for a block of rows."""
+        n_experts, width = self.gate.shape
+        sums, at = np.empty((2, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
+        return np.zeros((width - 1, BLOCK)), np.empty((n_experts, BLOCK)), sums, at
 
 
 class FlatMixture(NamedTuple):
@@ -61,40 +93,18 @@ class FlatMixture(NamedTuple):
         cls, gate_weights: NDArray[np.float64], gate_bias: NDArray[np.float64], trees: Sequence[TreeArrays]
     ) -> FlatMixture:
         """Join the arrays of the trees."""
-        sizes = [len(tree.feature) for tree in trees]
-        roots = np.array([0, *accumulate(sizes[:-1])], dtype=np.int32)
-        root = np.repeat(roots, sizes)  # of the tree that a node belongs to
-        nodes = np.stack([np.concatenate([getattr(t, name) for t in trees]) for name in _NODE], axis=1)
-        leaf = nodes[:, 0] == LEAF
-        nodes[:, 1:] += root[:, None]
-        nodes[leaf, 0] = 0
-        nodes[leaf, 1:] = np.flatnonzero(leaf)[:, None]
         value = np.concatenate([tree.value for tree in trees])
-        routing = Routing(
-            gate=np.hstack([gate_bias[:, None], gate_weights]),
-            roots=roots,
-            nodes=nodes,
-            threshold=np.where(leaf, np.inf, np.concatenate([tree.threshold for tree in trees])),
-        )
-        return cls(routing, value, value.argmax(axis=1))
+        return cls(Routing.of(gate_weights, gate_bias, trees), value, value.argmax(axis=1))
 
     def leaves(self, X: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Most probable expert and answering leaf of every row."""
-        expert, leaf = np.empty((2, len(X)), dtype=np.int32)
-        leaves_of_rows(read_only_view(X), *self.routing, expert, leaf, *self._scratch())
-        return expert, leaf
+        return self.routing.leaves(X)
 
     def soft_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gate-weighted class probabilities of every row."""
         out = np.zeros((len(X), self.value.shape[1]))
-        soft_probabilities(read_only_view(X), *self.routing, self.value, out, *self._scratch())
+        soft_probabilities(read_only_view(X), *self.routing, self.value, out, *self.routing.scratch())
         return out
-
-    def _scratch(self) -> tuple[NDArray[Any], ...]:
-        """Room for a block of rows."""
-        n_experts, width = self.routing.gate.shape
-        sums, at = np.empty((2, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
-        return np.zeros((width - 1, BLOCK)), np.empty((n_experts, BLOCK)), sums, at
 
 
 def read_only_view(array: NDArray[np.float64]) -> NDArray[np.float64]:

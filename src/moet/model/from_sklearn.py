@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from moet.errors import ModelError
 from moet.model.mixture import Mixture
+from moet.model.regression.mixture import RegressionMixture
+from moet.model.regression.tree import RegressionTree
 from moet.model.tree import LEAF, Tree
 
 
@@ -19,23 +23,39 @@ def mixture_of_tree(tree: DecisionTreeClassifier) -> Mixture:
     check_is_fitted(tree)
     if tree.n_outputs_ != 1:
         raise ModelError(f"the tree has {tree.n_outputs_} outputs; a mixture has one")
-    fitted = tree.tree_
-    is_leaf = fitted.children_left == -1
-    expert = Tree(
-        feature=np.where(is_leaf, LEAF, fitted.feature),
-        threshold=float64_thresholds(fitted.threshold),
-        left=fitted.children_left,
-        right=fitted.children_right,
-        value=fitted.value[:, 0, :],
-    )
-    names = getattr(tree, "feature_names_in_", None)
+    expert = Tree(**_tests(tree.tree_), value=tree.tree_.value[:, 0, :])
     return Mixture(
-        gate_weights=np.zeros((1, tree.n_features_in_)),
-        gate_bias=np.zeros(1),
-        trees=[expert],
-        classes=tree.classes_,
-        feature_names=None if names is None else [str(name) for name in names],
+        np.zeros((1, tree.n_features_in_)), np.zeros(1), [expert], tree.classes_, feature_names=_feature_names(tree)
     )
+
+
+def regression_mixture_of_tree(tree: DecisionTreeRegressor) -> RegressionMixture:
+    """Build the one-expert mixture that answers as ``tree`` does (see ``RegressionMixture.from_sklearn``)."""
+    if not isinstance(tree, DecisionTreeRegressor):
+        raise ModelError(f"expected a fitted DecisionTreeRegressor, got {type(tree).__name__}")
+    check_is_fitted(tree)
+    expert = RegressionTree(**_tests(tree.tree_), value=tree.tree_.value[:, :, 0])
+    return RegressionMixture(
+        np.zeros((1, tree.n_features_in_)),
+        np.zeros(1),
+        [expert],
+        outputs=[f"u{o}" for o in range(tree.n_outputs_)],
+        feature_names=_feature_names(tree),
+    )
+
+
+def _tests(fitted: Any) -> dict[str, NDArray[Any]]:
+    return {
+        "feature": np.where(fitted.children_left == -1, LEAF, fitted.feature),
+        "threshold": float64_thresholds(fitted.threshold),
+        "left": fitted.children_left,
+        "right": fitted.children_right,
+    }
+
+
+def _feature_names(tree: Any) -> list[str] | None:
+    names = getattr(tree, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def float64_thresholds(threshold: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -99,21 +99,30 @@ def _standardised(rows: GateRows) -> Floats:
 def _voronoi(
     points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator, n_features: int | None = None
 ) -> Floats:
-    """Gate whose argmax is the nearest cluster centre, seen in the first ``n_features`` coordinates.
+    """Gate whose argmax is the nearest cluster centre, seen in the first ``n_features`` coordinates."""
+    centres = cluster_centres(points, weight, n_experts, rng, rounds=3)[:, :n_features]
+    return np.hstack([centres, -0.5 * (centres**2).sum(axis=1, keepdims=True)])
 
-    A weighted k-means++ start and three rounds of Lloyd are enough for a starting point. (scikit-learn's KMeans adds
-    partial sums in an order that depends on its threads, so a seed would not fix the model.)
+
+def cluster_centres(points: Floats, weight: Floats, how_many: int, rng: np.random.Generator, rounds: int) -> Floats:
+    """Weighted k-means: a k-means++ start and some rounds of Lloyd; a few are enough for a starting point.
+
+    (scikit-learn's KMeans adds partial sums in an order that depends on its threads: a seed would not fix the model.)
     """
-    centres = _spread(points, weight, n_experts, rng)
-    for _ in range(3):
-        nearest = (points @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
-        for j in range(n_experts):
+    centres = _spread(points, weight, how_many, rng)
+    for _ in range(rounds):
+        nearest = nearest_centre(points, centres)
+        for j in range(how_many):
             mine = nearest == j
             if mine.any():
                 own = weight[mine]
                 centres[j] = (points[mine] * own[:, None]).sum(axis=0) / own.sum()
-    centres = centres[:, :n_features]
-    return np.hstack([centres, -0.5 * (centres**2).sum(axis=1, keepdims=True)])
+    return centres
+
+
+def nearest_centre(points: Floats, centres: Floats) -> NDArray[np.intp]:
+    """Index of the nearest centre of every point."""
+    return (points @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
 
 
 def _spread(points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator) -> Floats:

@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError, ModelError
-from moet.model.flat import FlatMixture
-from moet.model.route import leaf_of_state
-from moet.model.tree import Tree, frozen_floats
+from moet.model.base import BaseMixture, check_gate_and_trees
+from moet.model.base import Prediction as Prediction
+from moet.model.base import Size as Size
+from moet.model.flat import FlatMixture, Routing
+from moet.model.tree import Tree
 
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier
 
-Prediction = Literal["hard", "soft"]
-"""``"hard"``: the most probable expert answers (MoËT_h). ``"soft"``: the experts vote, weighted by the gate (MoËT)."""
-
-
-class Size(NamedTuple):
-    """How large a mixture is, gate included."""
-
-    experts: int
-    leaves: int
-    nodes: int
-    depth: int
-    gate_numbers: int
-
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(BaseMixture):
     """Decision trees behind a linear softmax gate.
 
     Parameters
@@ -73,20 +62,9 @@ class Mixture:
         prediction: Prediction = "hard",
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        weights = frozen_floats(gate_weights, "gate_weights", 2)
-        names = tuple(f"x{k}" for k in range(weights.shape[1])) if feature_names is None else tuple(feature_names)
-        fields = {
-            "gate_weights": weights,
-            "gate_bias": frozen_floats(gate_bias, "gate_bias", 1),
-            "trees": tuple(trees),
-            "classes": _labels(classes),
-            "feature_names": names,
-            "prediction": prediction,
-            "provenance": dict(provenance or {}),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-        _check(self)
+        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, classes=_labels(classes))
+        check_gate_and_trees(self, Tree)
+        _check_columns(self)
 
     @classmethod
     def from_sklearn(cls, tree: DecisionTreeClassifier) -> Mixture:
@@ -100,27 +78,6 @@ class Mixture:
         from moet.model.from_sklearn import mixture_of_tree
 
         return mixture_of_tree(tree)
-
-    @property
-    def n_experts(self) -> int:
-        """Number of experts, the paper's E."""
-        return len(self.trees)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features a state has."""
-        return self.gate_weights.shape[1]
-
-    @property
-    def size(self) -> Size:
-        """Leaves, nodes, deepest path, and the gate's numbers (none for a single expert)."""
-        return Size(
-            experts=self.n_experts,
-            leaves=sum(tree.n_leaves for tree in self.trees),
-            nodes=sum(tree.n_nodes for tree in self.trees),
-            depth=max(tree.depth for tree in self.trees),
-            gate_numbers=self.n_experts * (self.n_features + 1) if self.n_experts > 1 else 0,
-        )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of every row, in the meaning chosen by ``prediction``."""
@@ -147,22 +104,12 @@ class Mixture:
         _, leaf = self._leaves(X)
         return self._flat.value[leaf]
 
-    def expert(self, X: ArrayLike) -> NDArray[np.int32]:
-        """Index of the most probable expert of every row: the first one with the largest logit."""
-        expert, _ = self._leaves(X)
-        return expert
-
     def act(self, x: ArrayLike) -> Any:
         """Label of one state; the fast path of :meth:`predict` for control loops."""
-        state = _input_array(x)
-        if state.shape != self.gate_weights.shape[1:]:
-            raise InputError(f"a state of this model has {self.n_features} numbers, got shape {state.shape}")
+        state = self._state(x)
         if self.prediction == "soft":
             return self._label_list[int(self.predict_proba(state[None, :])[0].argmax())]
-        leaf = leaf_of_state(state, *self._flat.routing)
-        if leaf < 0:
-            raise InputError(f"a state must be finite, got {state.tolist()}")
-        return self._leaf_labels[leaf]
+        return self._leaf_labels[self._leaf_of_state(state)]
 
     def prune(self) -> Mixture:
         """Return a mixture with the same answer everywhere and without what cannot matter, hard or soft as this one.
@@ -189,13 +136,9 @@ class Mixture:
         if not isinstance(other, Mixture):
             return NotImplemented
         return (
-            np.array_equal(self.gate_weights, other.gate_weights)
-            and np.array_equal(self.gate_bias, other.gate_bias)
-            and self.trees == other.trees
+            self._same_gate_and_trees(other)
             and self.classes.dtype.kind == other.classes.dtype.kind
             and np.array_equal(self.classes, other.classes)
-            and self.feature_names == other.feature_names
-            and self.prediction == other.prediction
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -216,13 +159,13 @@ class Mixture:
 
         return mixture_html(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # by construction, so that the arrays of a copy are checked and read-only too
-        return Mixture, tuple(getattr(self, name) for name in self.__dataclass_fields__)
-
     @cached_property
     def _flat(self) -> FlatMixture:
         return FlatMixture.of(self.gate_weights, self.gate_bias, self.trees)
+
+    @property
+    def _routing(self) -> Routing:
+        return self._flat.routing
 
     @cached_property
     def _label_list(self) -> list[Any]:
@@ -231,24 +174,6 @@ class Mixture:
     @cached_property
     def _leaf_labels(self) -> list[Any]:
         return [self._label_list[c] for c in self._flat.leaf_class]
-
-    def _leaves(self, X: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        return self._flat.leaves(self._rows(X))
-
-    def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
-        rows = _input_array(X)
-        if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise InputError(f"expected rows of {self.n_features} features, got an array of shape {rows.shape}")
-        if not np.all(np.isfinite(rows)):
-            raise InputError("the input contains NaN or infinity; a model answers for finite numbers only")
-        return rows
-
-
-def _input_array(values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the input must be an array of numbers: {error}") from None
 
 
 def _labels(classes: ArrayLike) -> NDArray[Any]:
@@ -278,27 +203,7 @@ def _labels(classes: ArrayLike) -> NDArray[Any]:
 _NUMERIC_LABELS: dict[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
 
 
-def _check(mixture: Mixture) -> None:
-    n_experts, n_features = mixture.gate_weights.shape
-    for name in ("gate_weights", "gate_bias"):
-        if not np.all(np.isfinite(getattr(mixture, name))):
-            raise ModelError(f"{name} must be finite")
-    if n_experts == 0 or n_features == 0:
-        raise ModelError(f"a mixture needs at least one expert and one feature, got {n_experts} and {n_features}")
-    if mixture.gate_bias.shape != (n_experts,) or len(mixture.trees) != n_experts:
-        raise ModelError(
-            f"gate_weights is for {n_experts} experts, gate_bias has shape {mixture.gate_bias.shape} "
-            f"and there are {len(mixture.trees)} trees"
-        )
+def _check_columns(mixture: Mixture) -> None:
     for j, tree in enumerate(mixture.trees):
-        if not isinstance(tree, Tree):
-            raise ModelError(f"tree {j} is a {type(tree).__name__}, not a Tree")
         if tree.n_classes != len(mixture.classes):
             raise ModelError(f"tree {j} has {tree.n_classes} class columns, the mixture {len(mixture.classes)} classes")
-        if tree.feature.max() >= n_features:
-            raise ModelError(f"tree {j} tests feature {tree.feature.max()}, the gate has {n_features} features")
-    names = mixture.feature_names
-    if len(names) != n_features or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise ModelError(f"feature_names must be {n_features} different strings, got {list(names)}")
-    if mixture.prediction not in get_args(Prediction):
-        raise ModelError(f"prediction must be 'hard' or 'soft', got {mixture.prediction!r}")

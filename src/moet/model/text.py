@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 
 
-def summary(mixture: Mixture) -> str:
+def summary(mixture: BaseMixture) -> str:
     """Kind and size, such as ``hard mixture of 2 experts: 4 leaves, 6 nodes, depth 1, 10 gate numbers``."""
     size = mixture.size
     shape = f"{count(size.leaves, 'leaf', 'leaves')}, {count(size.nodes, 'node')}, depth {size.depth}"
@@ -14,7 +14,7 @@ def summary(mixture: Mixture) -> str:
     return f"{mixture.prediction} mixture of {size.experts} experts: {shape}, {size.gate_numbers} gate numbers"
 
 
-def how_to_harden(mixture: Mixture) -> str:
+def how_to_harden(mixture: BaseMixture) -> str:
     """What the user of a soft model does to have a hard one, in the words of where the model came from."""
     match mixture.provenance.get("made_by"):
         case "moet distill" | "moet fit" as command:

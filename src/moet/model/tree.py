@@ -16,23 +16,11 @@ LEAF = -1
 """Marks "no feature" and "no child" in the arrays of a leaf."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """A binary decision tree: go left iff ``x[feature] <= threshold``.
+@dataclass(frozen=True, eq=False, repr=False)
+class BaseTree:
+    """A binary tree of tests, ``x[feature] <= threshold``, whatever its leaves answer with.
 
     Node 0 is the root and every child comes after its parent, which rules out cycles by construction.
-
-    Parameters
-    ----------
-    feature : array of int, shape (n_nodes,)
-        Index of the tested feature; ``-1`` at a leaf.
-    threshold : array of float, shape (n_nodes,)
-        Raw units; ignored (stored as 0) at a leaf.
-    left, right : array of int, shape (n_nodes,)
-        Children; ``-1`` at a leaf.
-    value : array of float, shape (n_nodes, n_classes)
-        Class probabilities (the paper's p̂_l) of the training rows that reach the node. Only those of the leaves
-        take part in a prediction.
     """
 
     feature: NDArray[np.int32]
@@ -52,13 +40,6 @@ class Tree:
         object.__setattr__(self, "value", frozen_floats(self.value, "Tree.value", 2))
         _check_shapes(self)
         _check_structure(self)
-        _check_probabilities(self.value)
-
-    @classmethod
-    def leaf(cls, probabilities: Sequence[float] | NDArray[np.float64]) -> Tree:
-        """Build a tree of depth 0 that always answers ``probabilities``."""
-        minus_one = np.array([LEAF])
-        return cls(minus_one, np.zeros(1), minus_one, minus_one, np.atleast_2d(np.asarray(probabilities, float)))
 
     @property
     def n_nodes(self) -> int:
@@ -70,11 +51,6 @@ class Tree:
         """Number of leaves."""
         return int(np.count_nonzero(self.feature == LEAF))
 
-    @property
-    def n_classes(self) -> int:
-        """Number of columns of ``value``."""
-        return self.value.shape[1]
-
     @cached_property
     def depth(self) -> int:
         """Number of tests on the longest path from the root to a leaf."""
@@ -84,18 +60,56 @@ class Tree:
         return int(depth.max())
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tree):
+        if type(other) is not type(self):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+        return all(np.array_equal(a, b) for a, b in zip(self._parts(), other._parts(), strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # by construction, so that the arrays of a copy are checked and read-only too
-        return Tree, tuple(getattr(self, name) for name in _ARRAYS)
+        return type(self), self._parts()
 
     def __repr__(self) -> str:
-        return f"Tree({self.n_leaves} leaves, depth {self.depth})"
+        return f"{type(self).__name__}({self.n_leaves} leaves, depth {self.depth})"
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree(BaseTree):
+    """A binary decision tree: go left iff ``x[feature] <= threshold``.
+
+    Node 0 is the root and every child comes after its parent, which rules out cycles by construction.
+
+    Parameters
+    ----------
+    feature : array of int, shape (n_nodes,)
+        Index of the tested feature; ``-1`` at a leaf.
+    threshold : array of float, shape (n_nodes,)
+        Raw units; ignored (stored as 0) at a leaf.
+    left, right : array of int, shape (n_nodes,)
+        Children; ``-1`` at a leaf.
+    value : array of float, shape (n_nodes, n_classes)
+        Class probabilities (the paper's p̂_l) of the training rows that reach the node. Only those of the leaves
+        take part in a prediction.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_probabilities(self.value)
+
+    @classmethod
+    def leaf(cls, probabilities: Sequence[float] | NDArray[np.float64]) -> Tree:
+        """Build a tree of depth 0 that always answers ``probabilities``."""
+        minus_one = np.array([LEAF])
+        return cls(minus_one, np.zeros(1), minus_one, minus_one, np.atleast_2d(np.asarray(probabilities, float)))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of columns of ``value``."""
+        return self.value.shape[1]
 
 
 def subtree(
@@ -166,16 +180,16 @@ def _describe(array: NDArray[Any]) -> str:
     return f"shape {array.shape} of {array.dtype}"
 
 
-def _check_shapes(tree: Tree) -> None:
+def _check_shapes(tree: BaseTree) -> None:
     n_nodes = len(tree.feature)
     lengths = {name: len(getattr(tree, name)) for name in _ARRAYS}
     if n_nodes == 0 or set(lengths.values()) != {n_nodes}:
         raise ModelError(f"a tree needs at least one node and arrays of equal length, got {lengths}")
     if tree.value.shape[1] == 0:
-        raise ModelError("Tree.value needs one column per class, got none")
+        raise ModelError("Tree.value needs one column per class or output, got none")
 
 
-def _check_structure(tree: Tree) -> None:
+def _check_structure(tree: BaseTree) -> None:
     inner = np.flatnonzero(tree.feature != LEAF)
     leaves = np.flatnonzero(tree.feature == LEAF)
     if np.any(tree.feature[inner] < 0):

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from moet.errors import StudyError
-from moet.model.file import decoded, encoded
+from moet.model.file import as_mixture, decoded, encoded
 from moet.study.definition import packed, unpacked
 from moet.study.outcome import Measured, Outcome
 
@@ -26,6 +26,6 @@ def outcome_of(attributes: dict[str, Any], where: str) -> Outcome:
         for name in ("before", "after"):
             measured = document[name]
             document[name] = Measured(**(measured | {"interval": tuple(measured["interval"])}))
-        return Outcome(**document, model=decoded(unpacked(attributes["model"])))
+        return Outcome(**document, model=as_mixture(decoded(unpacked(attributes["model"]))))
     except (KeyError, TypeError, ValueError) as error:
         raise StudyError(f"{where} holds no outcome that this moet can read: {error!r}") from None

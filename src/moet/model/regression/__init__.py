@@ -1,0 +1,1 @@
+"""Mixtures whose answers are numbers: the artefact, and how it is trained."""

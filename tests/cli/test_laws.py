@@ -1,0 +1,55 @@
+"""Commands that read models that answer with numbers, and those that refuse them."""
+
+import json
+
+import pytest
+
+from moet import RegressionMixture, RegressionTree, save
+from moet.cli.output import Exit
+
+
+@pytest.fixture
+def law(tmp_path):
+    path = tmp_path / "law.moet.json"
+    leaf = RegressionTree.leaf([0.5], slope=[[2.0, -1.0]])
+    save(RegressionMixture([[0.0, 0.0]], [0.0], [leaf], ["torque"], [-2], feature_names=["angle", "speed"]), path)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "states.csv"
+    path.write_text("speed,angle\n0.0,1.0\n9.0,1.0\n")
+    return path
+
+
+def test_predict_prints_the_outputs(run, law, table):
+    result = run("predict", law, table)
+    assert result.exit_code == Exit.OK
+    assert result.stdout == "torque\n2.5\n-2.0\n"
+    assert json.loads(run("predict", law, table, "--json").stdout)["predictions"] == [[2.5], [-2.0]]
+
+
+@pytest.mark.parametrize("option", [["--proba"], ["--target", "angle"]])
+def test_predict_refuses_options_for_labels(run, law, table, option):
+    result = run("predict", law, table, *option)
+    assert result.exit_code == Exit.USAGE
+    assert "this model answers with numbers" in result.stderr
+
+
+def test_show_prints_formulas(run, law):
+    assert "torque = 2*angle - 1*speed + 0.5" in run("show", law).stdout
+    shown = json.loads(run("show", law, "--json").stdout)
+    assert (shown["outputs"], shown["low"], shown["high"], shown["numbers"]) == (["torque"], [-2.0], [None], 3)
+
+
+@pytest.mark.parametrize(("to", "text"), [("c", "static inline void moet_predict"), ("python", "def predict(x):")])
+def test_export_writes_source(run, law, to, text):
+    assert text in run("export", law, "--to", to).stdout
+
+
+def test_other_commands_say_which_read_it(run, law):
+    for arguments in (["why", law, "--at", "0,0"], ["export", law, "--to", "dot"], ["compare", law, law]):
+        result = run(*arguments)
+        assert result.exit_code == Exit.USAGE
+        assert "answers with numbers (torque)" in result.stderr
