@@ -57,7 +57,8 @@ class Deadline:
         """Seconds of CPU time since the start."""
         with self._lock:
             spent = self._cpu_spent + sum(clock() for clock in self._cpu_clocks)
-        return spent - (seconds_of_compiling() - self._compiling_start)
+        compiling = seconds_of_compiling() - self._compiling_start  # by the wall clock: more, on a busy machine
+        return max(0.0, spent - compiling)
 
     @contextmanager
     def counting(self) -> Iterator[None]:
