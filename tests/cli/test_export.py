@@ -126,7 +126,7 @@ def test_errors_are_one_line(run, model, arguments, message):
 def test_soft_models_are_refused_and_nothing_is_written(run, soft_model, tmp_path, language):
     result = run("export", soft_model, "--to", language, "-o", tmp_path / "out")
     assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-    assert "--hard" in result.stderr
+    assert 'prediction="hard"' in result.stderr
     assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == [soft_model]
     assert run("export", soft_model, "--to", "dot").exit_code == Exit.OK

@@ -38,7 +38,7 @@ def test_predict_refuses_options_for_labels(run, law, table, option):
 
 
 def test_show_prints_formulas(run, law):
-    assert "torque = 2*angle - 1*speed + 0.5" in run("show", law).stdout
+    assert "torque = 0.5 + 2*angle - 1*speed" in run("show", law).stdout
     shown = json.loads(run("show", law, "--json").stdout)
     assert (shown["outputs"], shown["low"], shown["high"], shown["numbers"]) == (["torque"], [-2.0], [None], 3)
 

@@ -28,7 +28,7 @@ def test_every_leaf_is_a_formula():
         "main is clipped to at least -2 and at most 2",
         "side is clipped to at most 4",
         "",
-        "gate: expert 0 if 4*angle >= 1, else expert 1",
+        "gate: expert 0 if 2*angle >= 0.5, else expert 1",
         "",
         "expert 0:",
         "  if speed <= 0.5:",
@@ -39,7 +39,7 @@ def test_every_leaf_is_a_formula():
         "    side = 3",
         "",
         "expert 1:",
-        "  main = 2*angle - 1*speed + 0.25",
+        "  main = 0.25 + 2*angle - 1*speed",
         "  side = 0.125*speed",
     ]
 
@@ -51,7 +51,7 @@ def test_soft_models_say_that_outputs_are_averaged():
 
 def test_one_law_is_a_formula():
     law = RegressionMixture([[0.0, 0.0]], [0.0], [LAW], ["main", "side"])
-    assert explain.rules(law).splitlines()[2:] == ["main = 2*x0 - 1*x1 + 0.25", "side = 0.125*x1"]
+    assert explain.rules(law).splitlines()[2:] == ["main = 0.25 + 2*x0 - 1*x1", "side = 0.125*x1"]
 
 
 def test_names_cannot_move_the_cursor():

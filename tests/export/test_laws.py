@@ -2,7 +2,6 @@
 
 import ctypes
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from moet import RegressionMixture, RegressionTree, export
 from moet.errors import ExportError, InputError
+from tests.processes import run
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
@@ -71,7 +71,7 @@ def compiled(model, folder, compiler, options):
     (folder / "law.h").write_text(export.c(model, name="law"))
     (folder / "law.c").write_text('#include "law.h"\n' + WRAPPER)
     command = [compiler, *STRICT, *options, "-shared", "-fPIC", "-o", str(folder / "law.so"), str(folder / "law.c")]
-    subprocess.run(command, check=True)
+    run(command, check=True)
     return ctypes.CDLL(str(folder / "law.so"))
 
 

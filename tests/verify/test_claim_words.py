@@ -89,7 +89,7 @@ def claim_in_words_of_actions(document):
 
 def test_a_proof_that_cannot_be_checked_in_time_is_unknown():
     system = systems.cartpole_published()
-    verdict = safe(follower(), system, steps=10)
+    verdict = safe(follower(), system, steps=30)
     assert isinstance(verdict, Proved)
     found = Proved(certificate=verdict.certificate, effort={"seconds": 0.0})
     late = confirmed(found, follower(), system, deadline=Deadline(0))

@@ -107,3 +107,9 @@ def test_a_system_that_does_not_shrink_has_no_settling_time() -> None:
     spread = np.ones(2)
     assert settling_time(np.eye(2), spread, 100) is None
     assert settling_time(0.5 * np.eye(2), spread, 100) == 4
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_take_numbers_beyond_float64_for_an_error_as_their_caller_does(workers):
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        in_order(lambda size: np.float64(size) * 1e200, [1.0, 1e200], workers, Deadline())

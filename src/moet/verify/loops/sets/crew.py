@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from moet.errors import InputError
@@ -27,9 +28,11 @@ def in_order(work: Callable[[Item], Result], items: Sequence[Item], workers: int
         with deadline.counting():
             return work(item)
 
+    # NumPy's error state is part of the context, which a thread does not inherit
+    contexts = [copy_context() for _ in items]
     with ThreadPoolExecutor(min(workers, len(items))) as pool:
         try:
-            return list(pool.map(counted, items))
+            return list(pool.map(lambda context, item: context.run(counted, item), contexts, items))
         except KeyboardInterrupt:
             deadline.flag.fill(True)  # compiled code does not hear of it otherwise
             pool.shutdown(cancel_futures=True)
