@@ -25,7 +25,7 @@ def answer_always(
     where: str | None,
     certificate: Path | None,
     timeout: float | None,
-    cpu_limit: float,
+    cpu_limit: float | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -33,12 +33,14 @@ def answer_always(
     if certificate is not None:
         check_writable(certificate)
     from moet.model.file import as_mixture, digest
+    from moet.verify.arguments import CPU_LIMIT
     from moet.verify.inputs.queries import always
     from moet.verify.result import Proved, Refuted
 
     mixture = as_mixture(model)
     permitted = [label_of(text, mixture) for text in answers]
-    verdict = always(mixture, domain(where), permitted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
+    seconds = CPU_LIMIT if cpu_limit is None else cpu_limit
+    verdict = always(mixture, domain(where), permitted, timeout=timeout, cpu_limit=seconds, seed=seed)
     saved = save_certificate(verdict, certificate)
     point = named(verdict.point, mixture) if isinstance(verdict, Refuted) else None
     if as_json:

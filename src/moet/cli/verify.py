@@ -60,9 +60,7 @@ def verify(
     if (system is None) == (always is None):
         raise InputError("give either --system (a question about runs) or --always (a question about answers)")
     if always is not None:
-        answer_always(
-            model, always, where, certificate, timeout, 60.0 if cpu_limit is None else cpu_limit, seed, as_json
-        )
+        answer_always(model, always, where, certificate, timeout, cpu_limit, seed, as_json)
         return
     for path in (certificate, plot):
         if path is not None:
@@ -75,13 +73,13 @@ def verify(
         raise InputError("give either --steps (stay safe) or --within (reach the goal)")
     from moet.model.file import as_mixture, digest
     from moet.verify import systems
-    from moet.verify.loops.questions import reaches, safe
+    from moet.verify.loops.questions import CPU_LIMIT, reaches, safe
     from moet.verify.result import Refuted
 
     subject = systems.find(str(system))
     mixture = as_mixture(model)
     shown = not as_json
-    limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": 600.0 if cpu_limit is None else cpu_limit}
+    limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": CPU_LIMIT if cpu_limit is None else cpu_limit}
     how: dict[str, Any] = {"seed": seed, "workers": workers, "verbose": shown}
     if within is not None:
         verdict = reaches(mixture, subject, goal, within=within, **limits, **how)
