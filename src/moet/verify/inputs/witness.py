@@ -53,11 +53,15 @@ class Witness:
         for x in self._inwards(region, nearest):
             if self._is_wanted(x):
                 return self._with_few_changes(x)
+        best: Floats | None = None
         for radius in self._radii():
             found = self._in_ball(radius, deadline)
             if found is not None:
-                return self._with_few_changes(found)
-        return None
+                pulled = self._pulled(found, rounded(nearest))
+                best = pulled if best is None else min(best, pulled, key=self._distance_to)
+                if self._distance_to(best) <= radius:
+                    break
+        return None if best is None else self._with_few_changes(best)
 
     def _radii(self) -> Iterator[Fraction]:
         least = Fraction(_SMALLEST * max(1.0, float(np.abs(self._x).max())))
@@ -91,11 +95,16 @@ class Witness:
         if np.any(lo > hi):
             return None
         nothing = Grouped.constant(len(lo), group=0)
-        search = AgreementSearch((self._grouped, nothing), lo, hi, deadline, lambda x, _: self._is_near(x, radius))
+        search = AgreementSearch((self._grouped, nothing), lo, hi, deadline, lambda x, _: self._is_wanted(x))
         return next((found.point for found in search.disagreements() if found.point is not None), None)
 
-    def _is_near(self, x: Floats, radius: Fraction) -> bool:
-        return self._is_wanted(x) and distance_of(self._exact_x, exactly(x.tolist()), self._norm) <= radius
+    def _pulled(self, x: Floats, nearest: Floats) -> Floats:
+        """Input between another and the nearest point, as near to that as may be: a search finds what is far inside."""
+        between = (np.clip(nearest + share * (x - nearest), self._lo, self._hi) for share in _SHARES)
+        return next((candidate for candidate in between if self._is_wanted(candidate)), x)
+
+    def _distance_to(self, x: Floats) -> Fraction:
+        return distance_of(self._exact_x, exactly(x.tolist()), self._norm)
 
     def _is_wanted(self, x: Floats) -> bool:
         inside = bool(np.all((x >= self._lo) & (x <= self._hi)))
