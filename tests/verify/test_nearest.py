@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from moet import Tree, verify
+from moet import Mixture, Tree, verify
 from moet.errors import InputError
 from moet.verify import Box, Closest, Unknown, closest, robustness_radius
 from moet.verify.exact import ExactMixture, exactly
