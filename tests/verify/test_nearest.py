@@ -138,9 +138,12 @@ def test_multipliers_rule_out_all_radii_below_theirs(norm):
 
 def test_a_point_is_pulled_to_the_nearest_one_where_three_experts_all_but_tie():
     gate = [[-0.6342143994495253, -0.8106594454936095], [-0.30627686802893644, -0.12446074770262933]]
-    gate += [[0.021660663391652395, 0.5617379500883508]]
-    bias = [0.6942906992574956, 0.9370543270434992, 1.1798179548295027]
-    trees = [Tree.leaf(row) for row in ([0, 1], [0, 1], [1, 0])]
-    found = closest(Mixture(gate, bias, trees, [0, 1]), [0.1, -0.3], "l1", Box(x1=(-0.06, None)))
+    gate += [[0.021660663391652395, 0.5617379500883508], gate[0]]
+    bias = [0.6942906992574956, 0.9370543270434992, 1.1798179548295027, 0.6942906992574956]
+    trees = [Tree.leaf(row) for row in ([0, 1], [0, 1], [1, 0], [0, 1])]
+    domain = Box(x0=(-0.8418115048156442, None), x1=(-0.0594293517391045, None))
+    found = closest(
+        Mixture(gate, bias, trees, [0, 1]), [0.10944253296902437, -0.29893869517357835], "l1", domain, seed=1001821
+    )
     assert isinstance(found, Closest)
     assert found.point_distance - found.distance < 1e-9
