@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from moet import Mixture, Tree
+from moet import Mixture, Tree, export
 from tests.model.strategies import hard_points
 
 HOSTILE = [
@@ -92,3 +95,12 @@ def as_soft(mixture: Mixture) -> Mixture:
     """The same parts, whose experts vote."""
     parts = (mixture.gate_weights, mixture.gate_bias, mixture.trees, mixture.classes, mixture.feature_names)
     return Mixture(*parts, prediction="soft")
+
+
+def run_onnx(model: object, X: NDArray[np.float64], names: list[str]) -> list[Any]:
+    """Outputs of a model as onnxruntime computes them."""
+    runtime = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(export.onnx(model).SerializeToString(), options)
+    return session.run(names, {"x": X})

@@ -10,7 +10,7 @@ from moet import Mixture, Tree, export
 from moet.errors import ExportError
 from moet.model.file import digest
 
-from .samples import HOSTILE, as_soft, chain, inputs, published_policy, random_mixture
+from .samples import HOSTILE, as_soft, chain, inputs, published_policy, random_mixture, run_onnx
 
 ROUNDING = 1e-12
 
@@ -34,11 +34,7 @@ def onnx():
 
 def run(mixture, X):
     """Labels, probabilities and experts as onnxruntime computes them."""
-    runtime = pytest.importorskip("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = runtime.InferenceSession(export.onnx(mixture).SerializeToString(), options)
-    return session.run(["label", "probabilities", "expert"], {"x": X})
+    return run_onnx(mixture, X, ["label", "probabilities", "expert"])
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moet.errors import ExportError
-from moet.model.file import as_mixture
+from moet.model.file import as_model
+from moet.model.regression.mixture import RegressionMixture
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -22,9 +23,13 @@ def onnx(model: object) -> ModelProto:
     the leaf that answers. The vote of a soft mixture needs an exponential function, which runtimes round differently:
     its probabilities agree up to rounding, and its label wherever the two most probable classes differ by more.
 
+    A RegressionMixture has two outputs per row, ``outputs`` and ``expert``. Those of a hard one are
+    :meth:`moet.RegressionMixture.predict_hard`'s to the bit, those of a soft one agree up to rounding; both are NaN
+    where the model raises an error because a sum overflows.
+
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to write.
 
     Returns
@@ -37,9 +42,10 @@ def onnx(model: object) -> ModelProto:
     ExportError
         If the package onnx is not installed.
     """
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     try:
         from moet.export.onnx_graph import model_of
+        from moet.export.onnx_laws import law_model_of
     except ModuleNotFoundError as error:
         raise ExportError(f"ONNX needs the package {error.name}: pip install 'moet[onnx]'") from None
-    return model_of(mixture)
+    return law_model_of(mixture) if isinstance(mixture, RegressionMixture) else model_of(mixture)

@@ -1,4 +1,4 @@
-"""The ONNX graph of a mixture.
+"""The ONNX graph of a mixture that answers with labels, and what the graphs of all mixtures share.
 
 The operators are plain ones whose results do not depend on the runtime: ``MatMul`` may add in any order and fuse, so
 the gate is a product and a sum per feature; tree ensembles of ``ai.onnx.ml`` leave open how thresholds are compared, so
@@ -16,8 +16,9 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 import moet
 from moet.errors import ExportError
-from moet.model.file import digest
-from moet.model.flat import FlatMixture
+from moet.model.base import BaseMixture
+from moet.model.file import Model, digest
+from moet.model.flat import FlatMixture, Routing
 from moet.model.mixture import Mixture
 from moet.model.text import summary
 
@@ -53,37 +54,44 @@ def model_of(mixture: Mixture) -> ModelProto:
     value = graph.constant("value", flat.value)
     roots = graph.constant("root", flat.routing.roots)
     if mixture.n_experts == 1:
-        expert = _zeros(graph)
+        expert = zeros(graph)
     else:
-        logits = _logits(graph, mixture)
-        expert = _first_maximum(graph, logits, mixture.n_experts)
+        logits = logits_of(graph, mixture, columns(graph, mixture))
+        expert = first_maximum(graph, logits, mixture.n_experts)
     if mixture.prediction == "hard" or mixture.n_experts == 1:
-        leaf = _walk(graph, flat, graph.node("Gather", roots, expert), mixture.size.depth)
+        leaf = walk(graph, flat.routing, graph.node("Gather", roots, expert), mixture.size.depth)
         graph.node("Gather", value, graph.node("Squeeze", leaf, second_axis), name="probabilities")
     else:
         everyone = graph.node("Expand", roots, graph.node("Shape", logits))
-        votes = graph.node("Gather", value, _walk(graph, flat, everyone, mixture.size.depth))
+        votes = graph.node("Gather", value, walk(graph, flat.routing, everyone, mixture.size.depth))
         shares = graph.node("Unsqueeze", graph.node("Softmax", logits, axis=1), graph.constant("third_axis", [2]))
         weighted = graph.node("Mul", votes, shares)
         graph.node("ReduceSum", weighted, second_axis, keepdims=0, name="probabilities")
     answer = graph.node("ArgMax", "probabilities", axis=1, keepdims=0)
     graph.node("Gather", graph.constant("classes", _labels(mixture)), answer, name="label")
     graph.node("Squeeze", expert, second_axis, name="expert")
-    return _described(graph, mixture)
+    label_type = helper.np_dtype_to_tensor_dtype(mixture.classes.dtype)
+    probabilities = rows_of("probabilities", TensorProto.DOUBLE, len(mixture.classes))
+    return described(graph, mixture, [rows_of("label", label_type), probabilities])
 
 
-def _logits(graph: Graph, mixture: Mixture) -> str:
+def columns(graph: Graph, mixture: BaseMixture) -> list[str]:
+    """Names of the columns of x, each (rows, 1)."""
+    names = [f"x{k}" for k in range(mixture.n_features)]
+    graph.nodes.append(helper.make_node("Split", ["x"], names, axis=1))
+    return names
+
+
+def logits_of(graph: Graph, mixture: BaseMixture, features: list[str]) -> str:
     """Logits of all experts, (rows, experts): from the bias on, one feature after another."""
-    columns = [f"x{k}" for k in range(mixture.n_features)]
-    graph.nodes.append(helper.make_node("Split", ["x"], columns, axis=1))
     total = graph.constant("gate_bias", mixture.gate_bias[None, :])
-    for column, weights in zip(columns, mixture.gate_weights.T, strict=True):
+    for column, weights in zip(features, mixture.gate_weights.T, strict=True):
         product = graph.node("Mul", column, graph.constant(f"gate_weight_{column}", weights[None, :]))
         total = graph.node("Add", total, product)
     return total
 
 
-def _first_maximum(graph: Graph, logits: str, n_experts: int) -> str:
+def first_maximum(graph: Graph, logits: str, n_experts: int) -> str:
     """Index of the first largest logit, (rows, 1).
 
     A logit that overflowed to NaN exceeds none and none exceeds it, as in a loop with ``>``: the first expert keeps
@@ -95,22 +103,22 @@ def _first_maximum(graph: Graph, logits: str, n_experts: int) -> str:
     return graph.node("ArgMax", comparable, axis=1, keepdims=1)
 
 
-def _zeros(graph: Graph) -> str:
+def zeros(graph: Graph) -> str:
     """One zero per row, (rows, 1)."""
     rows = graph.node("Shape", "x", end=1)
     shape = graph.node("Concat", rows, graph.constant("one", [1]), axis=0)
     return graph.node("ConstantOfShape", shape, value=helper.make_tensor("zero", TensorProto.INT64, [1], [0]))
 
 
-def _walk(graph: Graph, flat: FlatMixture, node: str, depth: int) -> str:
+def walk(graph: Graph, routing: Routing, node: str, depth: int) -> str:
     """Leaves reached from some nodes, (rows, any number); a leaf is its own child, so that all paths are as long."""
     if depth == 0:
         return node
     feature, left, right = (
         graph.constant(name, np.ascontiguousarray(column))
-        for name, column in zip(("feature", "left", "right"), flat.routing.nodes.T, strict=True)
+        for name, column in zip(("feature", "left", "right"), routing.nodes.T, strict=True)
     )
-    threshold = graph.constant("threshold", flat.routing.threshold)
+    threshold = graph.constant("threshold", routing.threshold)
     for _ in range(depth):
         tested = graph.node("GatherElements", "x", graph.node("Gather", feature, node), axis=1)
         passed = graph.node("LessOrEqual", tested, graph.node("Gather", threshold, node))
@@ -129,17 +137,13 @@ def _labels(mixture: Mixture) -> NDArray[Any]:
     return mixture.classes.astype(object)
 
 
-def _described(graph: Graph, mixture: Mixture) -> ModelProto:
-    label_type = helper.np_dtype_to_tensor_dtype(mixture.classes.dtype)
+def described(graph: Graph, mixture: Model, answers: list[ValueInfoProto], **facts: str) -> ModelProto:
+    """The whole model, which gives the answers and the expert; ``facts`` go beside the digest and the features."""
     whole = helper.make_graph(
         graph.nodes,
         "moet",
-        [_rows("x", TensorProto.DOUBLE, mixture.n_features)],
-        [
-            _rows("label", label_type),
-            _rows("probabilities", TensorProto.DOUBLE, len(mixture.classes)),
-            _rows("expert", TensorProto.INT64),
-        ],
+        [rows_of("x", TensorProto.DOUBLE, mixture.n_features)],
+        [*answers, rows_of("expert", TensorProto.INT64)],
         graph.constants,
         doc_string=summary(mixture),
     )
@@ -151,9 +155,10 @@ def _described(graph: Graph, mixture: Mixture) -> ModelProto:
         producer_version=moet.__version__,
     )
     names = json.dumps(mixture.feature_names)
-    helper.set_model_props(model, {"model": digest(mixture), "feature_names": names})
+    helper.set_model_props(model, {"model": digest(mixture), "feature_names": names, **facts})
     return model
 
 
-def _rows(name: str, kind: int, *columns: int) -> ValueInfoProto:
+def rows_of(name: str, kind: int, *columns: int) -> ValueInfoProto:
+    """Type of an input or output with one row per state."""
     return helper.make_tensor_value_info(name, kind, ["rows", *columns])

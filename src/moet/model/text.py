@@ -21,7 +21,8 @@ def how_to_harden(mixture: BaseMixture) -> str:
             return f"make it again with `{command} --hard`"
         case "moet.distill":
             return 'distil it again into a student with prediction="hard"'
-    return 'fit it again with MoETClassifier(prediction="hard")'
+    estimator = "MoETRegressor" if hasattr(mixture, "outputs") else "MoETClassifier"
+    return f'fit it again with {estimator}(prediction="hard")'
 
 
 def count(how_many: int, singular: str, plural: str | None = None) -> str:
