@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from moet import RegressionMixture, RegressionTree, save
+from moet import RegressionMixture, RegressionTree, export, save
 from moet.cli.output import Exit
 
 
@@ -43,13 +43,27 @@ def test_show_prints_formulas(run, law):
     assert (shown["outputs"], shown["low"], shown["high"], shown["numbers"]) == (["torque"], [-2.0], [None], 3)
 
 
-@pytest.mark.parametrize(("to", "text"), [("c", "static inline void moet_predict"), ("python", "def predict(x):")])
+@pytest.mark.parametrize(
+    ("to", "text"),
+    [
+        ("c", "static inline void moet_predict"),
+        ("python", "def predict(x):"),
+        ("dot", "torque = 0.5"),
+        ("smt2", "(define-fun output0 "),
+    ],
+)
 def test_export_writes_source(run, law, to, text):
     assert text in run("export", law, "--to", to).stdout
 
 
+def test_export_writes_onnx(run, law, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    assert run("export", law, "--to", "onnx", "-o", tmp_path / "law.onnx").exit_code == Exit.OK
+    assert onnx.load(tmp_path / "law.onnx") == export.onnx(law)
+
+
 def test_other_commands_say_which_read_it(run, law):
-    for arguments in (["why", law, "--at", "0,0"], ["export", law, "--to", "dot"], ["compare", law, law]):
+    for arguments in (["why", law, "--at", "0,0"], ["explore", law], ["compare", law, law]):
         result = run(*arguments)
         assert result.exit_code == Exit.USAGE
         assert "answers with numbers (torque)" in result.stderr

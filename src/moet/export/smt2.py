@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from moet.export.parts import hard_mixture
-from moet.model.file import digest
+from moet.export.parts import check_hard
+from moet.model.file import as_model, digest
 from moet.model.text import summary
 
 
 def smt2(model: object) -> str:
     """Write a hard mixture as functions in SMT-LIB (QF_LRA), its numbers as the exact rationals that they are.
 
-    ``(answer x0 x1 ...)`` is the number of the class that answers. Append declarations, assertions and ``(check-sat)``
-    to ask something. The arithmetic is exact: where two experts are so close that the gate's rounding decides between
-    them, :meth:`moet.Mixture.predict_hard` may answer otherwise.
+    ``(answer x0 x1 ...)`` is the number of the class that answers; of a RegressionMixture, ``(output0 x0 x1 ...)`` is
+    its first output, clipped, and ``(law0 x0 x1 ...)`` the same before it is clipped. Append declarations,
+    assertions and ``(check-sat)`` to ask something. The arithmetic is exact: where two experts are so close that the
+    gate's rounding decides between them, :meth:`moet.Mixture.predict_hard` may answer otherwise, and outputs of float64
+    are off by their rounding.
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to write. Soft mixtures of several experts are refused.
     """
     from moet.verify import smtlib  # here, for the other languages need nothing of it
 
-    mixture = hard_mixture(model, "SMT-LIB")
+    mixture = as_model(model)
+    check_hard(mixture, "SMT-LIB")
     return f"""\
 ; {summary(mixture)}
 ; model {digest(mixture)}

@@ -12,7 +12,7 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 from moet.model.tree import LEAF
 from moet.verify.rational import Row
 
@@ -22,7 +22,7 @@ _LARGEST = Fraction(sys.float_info.max)
 class ExactMixture:
     """A hard mixture whose weights, biases and thresholds are the rational numbers that their float64 values are."""
 
-    def __init__(self, mixture: Mixture) -> None:
+    def __init__(self, mixture: BaseMixture) -> None:
         self.mixture = mixture
         self.weights = [[Fraction(w) for w in row] for row in mixture.gate_weights.tolist()]
         self.bias = [Fraction(b) for b in mixture.gate_bias.tolist()]

@@ -5,7 +5,8 @@ is a proof, *sat* comes with a counterexample. Numbers are the exact rationals t
 All questions are about exact arithmetic; only :func:`always` also covers the rounding of the gate.
 """
 
-from moet.verify.smtlib.inputs import always, closest, definition, differences, equivalent
+from moet.verify.smtlib.definitions import definition
+from moet.verify.smtlib.inputs import always, closest, differences, equivalent
 from moet.verify.smtlib.runs import Encoding, reaches, safe
 from moet.verify.smtlib.solver import Opinion, solve
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moet.model.mixture import Mixture
-from moet.model.text import printable
 from moet.verify.arguments import common_groups, comparable, domain_bounds, known_labels, parts_of_one_sign, state
 from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly
@@ -29,9 +27,7 @@ from moet.verify.smtlib.terms import (
     number,
     question,
     shown,
-    tree_ifs,
     tree_test,
-    weighted_sum,
     within,
 )
 
@@ -133,34 +129,3 @@ def closest(
         [*within(names, lo.tolist(), hi.tolist()), *near, answers_one_of(mixture, wanted, names)],
     )
     return text if distance is not None else text.replace("(check-sat)", "(minimize distance)\n(check-sat)")
-
-
-def definition(mixture: Mixture) -> str:
-    """Text of the hard answer itself, to be followed by questions about it: no assertion, but functions of the inputs.
-
-    ``(answer x0 x1 ...)`` is the number of the class that answers, ``(expert x0 x1 ...)`` that of the expert. They are
-    numbers of sort Real, the only sort of QF_LRA.
-    """
-    exact = ExactMixture(mixture)
-    names = input_names(mixture)
-    experts = range(mixture.n_experts)
-    inputs = " ".join(names)
-
-    def function(name: str, body: str) -> str:
-        return f"(define-fun {name} ({' '.join(f'({x} Real)' for x in names)}) Real {body})"
-
-    lines = [f"; {name}: {printable(meaning)}" for name, meaning in zip(names, mixture.feature_names, strict=True)]
-    numbers = [number(Fraction(c)) for c in range(len(mixture.classes))]
-    lines += [f"; answer {n}: {shown([label])}" for n, label in zip(numbers, mixture.classes.tolist(), strict=True)]
-    lines += ["(set-logic QF_LRA)"]
-    for j, (weights, bias) in enumerate(zip(exact.weights, exact.bias, strict=True)):
-        lines += [function(f"logit{j}", f"(+ {number(bias)} {weighted_sum(weights, names)})")]
-    first, chosen = number(Fraction(mixture.n_experts - 1)), f"(tree{mixture.n_experts - 1} {inputs})"
-    for j in reversed(experts[:-1]):
-        # later rivals suffice: had an earlier one a larger logit, it would have been chosen
-        leads = all_of([f"(>= (logit{j} {inputs}) (logit{rival} {inputs}))" for rival in experts[j + 1 :]])
-        first = f"(ite {leads} {number(Fraction(j))} {first})"
-        chosen = f"(ite (= (expert {inputs}) {number(Fraction(j))}) (tree{j} {inputs}) {chosen})"
-    lines += [function("expert", first)]
-    lines += [function(f"tree{j}", tree_ifs(tree, numbers, names)) for j, tree in enumerate(mixture.trees)]
-    return "\n".join([*lines, function("answer", chosen), ""])

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from moet.model.base import BaseMixture
 from moet.model.mixture import Mixture
 from moet.model.text import printable
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF, BaseTree, Tree
 from moet.verify.exact import ExactMixture
 from moet.verify.rational import Row
 from moet.verify.regions import Polytope
@@ -22,7 +23,7 @@ def question(title: str, lines: Sequence[str], assertions: Sequence[str]) -> str
     return "\n".join([f"; Is there {title}?", "(set-logic QF_LRA)", *lines, *asserted, "(check-sat)", ""])
 
 
-def input_names(mixture: Mixture) -> list[str]:
+def input_names(mixture: BaseMixture) -> list[str]:
     """Names of the inputs of a model: x0, x1, ..."""
     return [f"x{k}" for k in range(mixture.n_features)]
 
@@ -48,7 +49,12 @@ def nested_ifs(mixture: Mixture, value_of_class: list[str], names: Sequence[str]
 
 def tree_ifs(tree: Tree, value_of_class: list[str], names: Sequence[str]) -> str:
     """The answer of a tree as ifs in one another."""
-    texts = [value_of_class[c] for c in tree.value.argmax(axis=1)]
+    return leaf_ifs(tree, [value_of_class[c] for c in tree.value.argmax(axis=1)], names)
+
+
+def leaf_ifs(tree: BaseTree, leaves: Iterable[str], names: Sequence[str]) -> str:
+    """What a tree leads to as ifs in one another; ``leaves`` has a text for every node, used at the leaves."""
+    texts = list(leaves)
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
         test = f"(<= {names[tree.feature[node]]} {number(Fraction(float(tree.threshold[node])))})"
         texts[node] = f"(ite {test} {texts[tree.left[node]]} {texts[tree.right[node]]})"
