@@ -62,8 +62,25 @@ def test_export_writes_onnx(run, law, tmp_path):
     assert onnx.load(tmp_path / "law.onnx") == export.onnx(law)
 
 
+def test_why_says_what_every_feature_adds(run, law):
+    told = run("why", law, "--at", "angle=1, speed=9").stdout
+    assert told.startswith("torque = -2\n\nlaw of torque:\n")
+    assert told.endswith("sum: -6.5, clipped to -2\n")
+    document = json.loads(run("why", law, "--at", "1,9", "--json").stdout)
+    assert document["answer"] == {"torque": -2.0}
+    assert document["laws"]["torque"]["terms"] == {"angle": 2.0, "speed": -9.0}
+    assert (document["expert"], document["path"], document["contest"]) == (0, [], None)
+
+
+@pytest.mark.parametrize("option", [["--where", "angle>=0"], ["--norm", "linf"]])
+def test_why_refuses_options_about_labels(run, law, option):
+    result = run("why", law, "--at", "0,0", *option)
+    assert result.exit_code == Exit.USAGE
+    assert "this model answers with numbers" in result.stderr
+
+
 def test_other_commands_say_which_read_it(run, law):
-    for arguments in (["why", law, "--at", "0,0"], ["explore", law], ["compare", law, law]):
+    for arguments in (["explore", law], ["compare", law, law]):
         result = run(*arguments)
         assert result.exit_code == Exit.USAGE
         assert "answers with numbers (torque)" in result.stderr

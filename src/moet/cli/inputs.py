@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from moet.envs.task import Task
     from moet.model.base import BaseMixture
-    from moet.model.mixture import Mixture
 
 At = Annotated[
     str,
@@ -22,7 +21,7 @@ At = Annotated[
 ]
 
 
-def read_input(text: str, mixture: Mixture, default: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def read_input(text: str, mixture: BaseMixture, default: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Read an input: all its numbers in order, or by name; what is not named is as in ``default`` if there is one."""
     from moet.explain.text import feature_index
     from moet.verify.arguments import state

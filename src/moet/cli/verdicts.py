@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from moet.model.base import BaseMixture
     from moet.model.mixture import Mixture
     from moet.verify.box import Box
     from moet.verify.result import Verdict
@@ -94,7 +95,7 @@ def save_certificate(verdict: Verdict, path: Path | None) -> str | None:
     return str(path)
 
 
-def named(point: NDArray[np.float64] | None, mixture: Mixture) -> dict[str, float] | None:
+def named(point: NDArray[np.float64] | None, mixture: BaseMixture) -> dict[str, float] | None:
     """Return an input by feature name."""
     return None if point is None else dict(zip(mixture.feature_names, point.tolist(), strict=True))
 

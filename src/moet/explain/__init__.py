@@ -12,10 +12,12 @@ from moet.explain.style import save_figure
 from moet.explain.trajectory import draw_trajectory, trajectory
 from moet.explain.trees import draw_trees, drawn_trees
 from moet.explain.why import Why, why
+from moet.explain.why_law import WhyLaw, why_law
 
 __all__ = [
     "Axis",
     "Why",
+    "WhyLaw",
     "decision_regions",
     "draw_gate",
     "draw_ownership",
@@ -30,4 +32,5 @@ __all__ = [
     "save_figure",
     "trajectory",
     "why",
+    "why_law",
 ]

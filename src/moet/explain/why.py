@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from moet.errors import InputError
 from moet.explain.text import with_units
+from moet.model.base import BaseMixture
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture, Prediction
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF, BaseTree, Tree
 
 if TYPE_CHECKING:
     from moet.verify.box import Box
@@ -109,8 +110,17 @@ class Contest:
     ties_at: tuple[float | None, ...]
 
 
-@dataclass(frozen=True)
-class Why:
+@dataclass(frozen=True, kw_only=True)
+class Reasons:
+    """What the reasons for labels and for numbers have in common: the input, and how the gate decided."""
+
+    x: tuple[float, ...]
+    features: tuple[str, ...]
+    contest: Contest | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Why(Reasons):
     """Reasons for one answer; as a string, for people.
 
     Attributes
@@ -135,13 +145,10 @@ class Why:
     """
 
     answer: Any
-    x: tuple[float, ...]
-    features: tuple[str, ...]
     classes: tuple[Any, ...]
     prediction: Prediction
     probabilities: tuple[float, ...]
     opinions: tuple[Opinion, ...]
-    contest: Contest | None
     closest: Closest | Unknown
 
     def __str__(self) -> str:
@@ -194,7 +201,7 @@ def why(
     mixture = as_mixture(model)
     answer = mixture.act(x)  # which also checks x
     state = np.asarray(x, dtype=np.float64)
-    logits = _logits(mixture, state)
+    logits = logits_of(mixture, state)
     opinions = tuple(
         _opinion(mixture.trees[j], j, state, logits)
         for j in sorted(range(mixture.n_experts), key=lambda j: -logits[j])  # stable: the first of equals wins
@@ -208,12 +215,14 @@ def why(
         prediction=mixture.prediction,
         probabilities=tuple(mixture.predict_proba([state])[0].tolist()) if soft else opinions[0].probabilities,
         opinions=opinions,
-        contest=None if mixture.n_experts == 1 else _contest(mixture, state, *opinions[:2]),
+        contest=None
+        if mixture.n_experts == 1
+        else contest_of(mixture, state, logits, *(o.expert for o in opinions[:2])),
         closest=_closest(mixture, state, norm, domain, timeout, cpu_limit),
     )
 
 
-def path_of(tree: Tree, x: np.ndarray) -> tuple[tuple[Check, ...], int]:
+def path_of(tree: BaseTree, x: np.ndarray) -> tuple[tuple[Check, ...], int]:
     """The tests that ``x`` meets in a tree, and the leaf they lead to."""
     path, node = [], 0
     while tree.feature[node] != LEAF:
@@ -223,7 +232,7 @@ def path_of(tree: Tree, x: np.ndarray) -> tuple[tuple[Check, ...], int]:
     return tuple(path), node
 
 
-def _logits(mixture: Mixture, state: np.ndarray) -> list[float]:
+def logits_of(mixture: BaseMixture, state: np.ndarray) -> list[float]:
     """The gate's logits as every predictor computes them: from left to right, without fused multiply-add."""
     logits = []
     for logit, weights in zip(mixture.gate_bias.tolist(), mixture.gate_weights.tolist(), strict=True):
@@ -248,9 +257,9 @@ def _opinion(tree: Tree, expert: int, state: np.ndarray, logits: list[float]) ->
     )
 
 
-def _contest(mixture: Mixture, state: np.ndarray, first: Opinion, second: Opinion) -> Contest:
-    winner, rival = first.expert, second.expert
-    margin = first.logit - second.logit
+def contest_of(mixture: BaseMixture, state: np.ndarray, logits: list[float], winner: int, rival: int) -> Contest:
+    """How the gate decided between two experts."""
+    margin = logits[winner] - logits[rival]
     weights = mixture.gate_weights[winner] - mixture.gate_weights[rival]
     return Contest(
         winner=winner,

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from moet.explain.text import INDENT, number, probability
-from moet.explain.why import Check, Opinion, Why
+from moet.explain.why import Check, Opinion, Reasons, Why
+from moet.explain.why_law import Law, WhyLaw
 from moet.model.text import count, printable
 
 DIGITS = 4
@@ -23,6 +24,29 @@ def describe(why: Why) -> str:
     return "\n".join(parts)
 
 
+def describe_law(why: WhyLaw) -> str:
+    """Reasons for numbers as several lines, without a line break at the end."""
+    outputs = ", ".join(f"{law.output} = {number(law.clipped, DIGITS)}" for law in why.laws)
+    headline = outputs if why.contest is None else f"{outputs}, answered by expert {why.expert} alone"
+    path = _tests(why, why.expert, why.path) if why.path else ()
+    return "\n".join([headline, *_gate(why), *path, *(line for law in why.laws for line in _law(why, law))])
+
+
+def _law(why: WhyLaw, law: Law) -> Iterator[str]:
+    """Where a sum begins, what each feature adds, largest first if there are many, and what the bounds cut off."""
+    order = sorted((k for k, slope in enumerate(law.slopes) if slope), key=lambda k: -abs(law.terms[k]))
+    rows = [["(constant)", "", "", _signed(law.value)]]
+    for k in sorted(order[:MOST_PULLS]):
+        rows.append([why.features[k], *(number(v, DIGITS) for v in (why.x[k], law.slopes[k])), _signed(law.terms[k])])
+    if others := order[MOST_PULLS:]:
+        rows.append([f"({len(others)} more)", "", "", _signed(math.fsum(law.terms[k] for k in others))])
+    yield ""
+    yield f"law of {law.output}:"
+    yield from _table(["", "value", "slope", "adds"], rows)
+    clipping = "" if law.clipped == law.unclipped else f", clipped to {number(law.clipped, DIGITS)}"
+    yield f"{INDENT}sum: {number(law.unclipped, DIGITS)}{clipping}"
+
+
 def _headline(why: Why) -> str:
     answer = printable(str(why.answer))
     if why.prediction == "soft" and why.contest is not None:
@@ -32,7 +56,7 @@ def _headline(why: Why) -> str:
     return answer if why.contest is None else f"{answer}, answered by expert {why.contest.winner} alone"
 
 
-def _gate(why: Why) -> Iterator[str]:
+def _gate(why: Reasons) -> Iterator[str]:
     contest = why.contest
     if contest is None:
         return
@@ -74,15 +98,18 @@ def _votes(why: Why) -> Iterator[str]:
 
 def _path(why: Why, opinion: Opinion) -> Iterator[str]:
     best = max(range(len(why.classes)), key=lambda c: opinion.probabilities[c])
-    leaf = f"{printable(str(why.classes[best]))} ({probability(opinion.probabilities[best])})"
+    yield from _tests(why, opinion.expert, opinion.path)
+    yield f"{INDENT}leaf: {printable(str(why.classes[best]))} ({probability(opinion.probabilities[best])})"
+
+
+def _tests(why: Reasons, expert: int, path: Sequence[Check]) -> Iterator[str]:
     yield ""
-    yield "path:" if why.contest is None else f"path in expert {opinion.expert}:"
-    if opinion.path:
-        yield from _table(["", "value", "", "flips after a change of"], [_check(why, check) for check in opinion.path])
-    yield f"{INDENT}leaf: {leaf}"
+    yield "path:" if why.contest is None else f"path in expert {expert}:"
+    if path:
+        yield from _table(["", "value", "", "flips after a change of"], [_check(why, check) for check in path])
 
 
-def _check(why: Why, check: Check) -> list[str]:
+def _check(why: Reasons, check: Check) -> list[str]:
     sign = "<=" if check.passed else ">"
     change = check.flips_at - check.value
     return [

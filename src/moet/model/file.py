@@ -66,7 +66,7 @@ def as_mixture(model: Any) -> Mixture:
     if isinstance(held, RegressionMixture):
         raise ModelError(
             f"this model answers with numbers ({', '.join(held.outputs)}), and this question is about labels; "
-            f"`moet predict`, `moet show` and `moet export` read it; or fit a MoETClassifier to labels"
+            f"`moet predict`, `moet show`, `moet why` and `moet export` read it; or fit a MoETClassifier to labels"
         )
     return held
 

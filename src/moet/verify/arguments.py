@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
+from moet.model.base import BaseMixture
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.verify.box import Bounds, Box
@@ -77,7 +78,7 @@ def domain_bounds(domain: Box | None, mixture: Mixture) -> Bounds:
     return lo, hi
 
 
-def state(x: ArrayLike, mixture: Mixture) -> Floats:
+def state(x: ArrayLike, mixture: BaseMixture) -> Floats:
     """One input of a model as an array, checked."""
     try:
         array = np.array(x, dtype=np.float64)
