@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from moet import RegressionMixture, RegressionTree, Tree, explain, export, verify
+from moet import RegressionMixture, RegressionTree, Tree, explain, verify
 from moet.errors import InputError, ModelError
 from moet.model.file import as_mixture, as_model
 from moet.verify import systems
@@ -232,9 +232,6 @@ READERS = {
     "as_mixture": as_mixture,
     "why": lambda model: explain.why(model, [0.0, 0.0]),
     "explorer": lambda model: explain.explorer(model, data=np.zeros((2, 2))),
-    "dot": export.dot,
-    "onnx": export.onnx,
-    "smt2": export.smt2,
     "always": lambda model: verify.always(model, answers=["left"]),
     "closest": lambda model: verify.closest(model, [0.0, 0.0]),
     "equivalent": lambda model: verify.equivalent(model, model),
