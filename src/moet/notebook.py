@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from moet.distill.evaluate import Evaluation
     from moet.distill.outcome import Distillation
+    from moet.model.file import Model
     from moet.model.mixture import Mixture
     from moet.verify.result import Verdict
 
@@ -37,6 +38,15 @@ def mixture_html(mixture: Mixture) -> str:
     return table(summary(mixture), figures)
 
 
+def model_html(model: Model) -> str:
+    """A model of either kind; of one that answers with numbers, its size and names."""
+    from moet.model.mixture import Mixture
+
+    if isinstance(model, Mixture):
+        return mixture_html(model)
+    return table(repr(model), {"features": ", ".join(model.feature_names), "outputs": ", ".join(model.outputs)})
+
+
 def evaluation_html(found: Evaluation) -> str:
     """Reward and fidelity."""
     low, high = found.reward_interval
@@ -54,7 +64,7 @@ def evaluation_html(found: Evaluation) -> str:
 def distillation_html(run: Distillation) -> str:
     """How the policy that was kept did, and what it is."""
     from moet.errors import ModelError
-    from moet.model.file import as_mixture
+    from moet.model.file import as_model
 
     score = run.score
     figures = {
@@ -64,7 +74,7 @@ def distillation_html(run: Distillation) -> str:
         "states": len(run.data),
     }
     try:
-        model = mixture_html(as_mixture(run.policy))
+        model = model_html(as_model(run.policy))
     except ModelError:
         model = ""
     return table("distillation", figures) + model

@@ -19,8 +19,9 @@ TRIALS = {
 
 
 def test_every_task_has_a_teacher_and_a_trial():
-    assert set(tasks()) == {*TRIALS, "pong-18", "gridworld"}  # pong-18 is the same game, seen by other students
-    assert {name.partition("-")[0] for name in tasks()} == set(teachers.names())
+    few = {name for name in tasks() if not resolve(name).continuous}
+    assert few == {*TRIALS, "pong-18", "gridworld"}  # pong-18 is the same game, seen by other students
+    assert {name.partition("-")[0] for name in few} == set(teachers.names())
 
 
 @pytest.mark.parametrize("name", TRIALS)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Sb3 = Annotated[
     Path | None,
-    typer.Option("--sb3", help="Teacher: a .zip saved by Stable-Baselines3, of any algorithm with discrete actions."),
+    typer.Option("--sb3", help="Teacher: a .zip saved by Stable-Baselines3, of any algorithm."),
 ]
 Arrays = Annotated[Path | None, typer.Option("--arrays", help="Teacher: a .npz with the layers of a network.")]
 Onnx = Annotated[Path | None, typer.Option("--onnx", help="Teacher: a network in an .onnx file.")]
@@ -80,12 +80,12 @@ def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation:
     if named.arrays is not None:
         return Teacher.from_arrays(named.arrays)
     if named.onnx is not None:
-        return Teacher.from_onnx(named.onnx, normalize=normalize)
+        return Teacher.from_onnx(named.onnx, continuous=task.continuous, normalize=normalize)
     if named.torch is not None:
         return Teacher.from_torch(named.torch, activation=activation, normalize=normalize)  # type: ignore[arg-type]
     if named.folder is not None:
         return Teacher.from_folder(named.folder)
-    return load(task.name) if named.agent is None else _imported(named.agent)
+    return load(task.name) if named.agent is None else _imported(named.agent, task)
 
 
 def _check_options(named: Named, normalize: Path | None, activation: str | None, trust: bool) -> None:
@@ -100,7 +100,7 @@ def _check_options(named: Named, normalize: Path | None, activation: str | None,
         raise InputError("--activation says what stands between the layers of a file of PyTorch; name it with --torch")
 
 
-def _imported(name: str) -> Teacher:
+def _imported(name: str, task: Task) -> Teacher:
     """What ``MODULE:NAME`` stands for; modules are looked for in the current folder too."""
     from moet.teachers import Teacher
 
@@ -121,4 +121,5 @@ def _imported(name: str) -> Teacher:
         return found
     if not callable(found):
         raise InputError(f"--agent {name} is a {type(found).__name__}, neither a function nor a Teacher")
-    return Teacher.from_callable(found)
+    bounds: dict[str, Any] = {} if task.box is None else {"low": task.box.low, "high": task.box.high}
+    return Teacher.from_callable(found, **bounds)

@@ -91,6 +91,9 @@ def distill(
     Without --experts and --depth the smallest mixture is found whose reward is within 2 % (or one standard error) of
     the best that was reached. What is kept is pruned and rounded, so that `moet show` prints it exactly.
 
+    For continuous actions it is a mixture of affine laws, four at most unless --experts and --depth say otherwise,
+    with all its digits.
+
     A run that was interrupted goes on where it stopped when the same command is given again.
     """
     check_writable(output)
@@ -117,7 +120,9 @@ def distill(
         result = run_distillation(
             teacher,
             chosen,
-            _student(experts, depth, hard, boosted, tree),
+            _regressor(experts, depth, hard, boosted, tree)
+            if chosen.continuous
+            else _student(experts, depth, hard, boosted, tree),
             prediction="soft" if hard is False else "hard",
             iterations=iterations,
             rollouts_per_iteration=rollouts,
@@ -190,3 +195,16 @@ def _student(experts: int | None, depth: int | None, hard: bool | None, boosted:
         prediction="soft" if soft else "hard",
         **options,
     )
+
+
+def _regressor(experts: int | None, depth: int | None, hard: bool | None, boosted: bool, tree: int | None) -> Any:
+    """The student that the options describe, for continuous actions."""
+    if boosted:
+        raise InputError("--boosted experts vote for labels; continuous actions take --experts and --depth alone")
+    if tree is not None:
+        from sklearn.tree import DecisionTreeRegressor
+
+        return DecisionTreeRegressor(max_depth=tree)
+    from moet.distill.student import default_regressor
+
+    return default_regressor(experts, depth, "soft" if hard is False else "hard")

@@ -28,7 +28,7 @@ from moet.errors import InputError, TeacherError
 if TYPE_CHECKING:
     from moet.distill import Evaluation
     from moet.envs.task import Task
-    from moet.model.mixture import Mixture
+    from moet.model.file import Model
     from moet.teachers.teacher import Teacher
 
 
@@ -57,9 +57,9 @@ def evaluate(
     """
     from moet.distill import evaluate as run_evaluation
     from moet.envs.catalog import resolve
-    from moet.model.file import as_mixture
+    from moet.model.file import as_model
 
-    mixture = as_mixture(policy)
+    mixture = as_model(policy)
     name = env or mixture.provenance.get("task")
     if name is None:
         raise InputError(f"{policy} does not say which task it was made for; name one with --env")
@@ -89,6 +89,9 @@ def evaluation_document(found: Evaluation) -> dict[str, Any]:
         "distinct_games": found.distinct_games,
         "size": None if found.size is None else found.size._asdict(),
         "microseconds": found.microseconds,
+        "action_error": found.action_error,
+        "r2": found.r2,
+        "numbers": found.numbers,
     }
 
 
@@ -99,8 +102,12 @@ def evaluation_report(found: Evaluation) -> dict[str, str]:
     if found.fidelity is not None:
         report["teacher's reward"] = f"{found.teacher_reward:.2f} on the same episodes"
         report["fidelity"] = f"{found.fidelity:.4f} in its own play, {found.fidelity_teacher_play:.4f} in the teacher's"
-        if found.fidelity_raw != found.fidelity:
+        if found.fidelity_raw is not None and found.fidelity_raw != found.fidelity:
             report["fidelity"] += f" ({found.fidelity_raw:.4f} by action number)"
+    if found.action_error is not None:
+        report["fidelity"] += " (each number within 5 % of its range)"
+        r2 = "" if found.r2 is None else f"; R² {found.r2:.4f}"
+        report["difference"] = f"{found.action_error:.4g} of the range in its own play, mean{r2}"
     if found.q_regret is not None:
         report["regret"] = f"{found.q_regret:.4g} per step, in the teacher's scores"
     if found.distinct_games is not None:
@@ -108,11 +115,13 @@ def evaluation_report(found: Evaluation) -> dict[str, str]:
     report["episode length"] = f"{found.lengths.mean():.1f} steps"
     if found.size is not None:
         report["size"] = size_in_words(found.size)
+    if found.numbers is not None:
+        report["numbers"] = f"{found.numbers} in its laws, tests and gate"
     report["one decision"] = f"{found.microseconds:.1f} µs"
     return report
 
 
-def _own_teacher(mixture: Mixture, task: Task) -> Teacher | None:
+def _own_teacher(mixture: Model, task: Task) -> Teacher | None:
     from moet.teachers import load
 
     try:

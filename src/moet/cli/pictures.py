@@ -26,6 +26,7 @@ from moet.explain.regions import Answer, Axis, decision_regions, draw_regions
 from moet.explain.text import feature_index, number, with_units
 from moet.explain.trajectory import draw_trajectory, trajectory
 from moet.explain.trees import DEPTH, draw_trees, drawn_trees
+from moet.model.file import as_mixture
 from moet.model.text import printable
 from moet.teachers import load as load_teacher
 from moet.verify.arguments import comparable
@@ -103,7 +104,7 @@ def regions(
     labels: list[Any] = []
     if teacher:
         task, agent = _with_teacher(first)
-        mixtures = [Policy.of(mixture, task).mixture for mixture in mixtures]  # whose labels are names of actions
+        mixtures = [as_mixture(Policy.of(mixture, task)) for mixture in mixtures]  # whose labels are names of actions
         actions = np.array(task.action_names) if task.has_named_actions else np.arange(len(task.action_names))
         asked["teacher"] = lambda rows: actions[agent.act(rows)]
         labels = actions.tolist()

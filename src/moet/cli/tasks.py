@@ -17,7 +17,7 @@ def tasks(as_json: AsJson = False) -> None:
     """List the tasks that are known by name, and whether they can be played here.
 
     Besides them there is gridworld-N for a grid of any size N, and every Gymnasium id whose observations can be
-    flattened and whose actions are a few.
+    flattened and whose actions are a few, or numbers between finite bounds.
     """
     from moet.envs import resolve, tasks
 
@@ -30,7 +30,8 @@ def tasks(as_json: AsJson = False) -> None:
     table = [("task", "environment", "features", "actions", "steps", "here")]
     for task, problem in zip(found, missing, strict=True):
         steps = "" if task.max_steps is None else str(task.max_steps)
-        sizes = str(len(task.feature_names)), str(len(task.action_names))
+        actions = f"{len(task.action_names)} real" if task.continuous else str(len(task.action_names))
+        sizes = str(len(task.feature_names)), actions
         table.append((task.name, task.env_id or "our own", *sizes, steps, problem or "yes"))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
@@ -58,6 +59,8 @@ def _described(task: Task, problem: str | None) -> dict[str, Any]:
             {"name": name, "unit": unit} for name, unit in zip(task.feature_names, task.feature_units, strict=True)
         ],
         "actions": list(task.action_names),
+        "low": None if task.box is None else list(task.box.low),
+        "high": None if task.box is None else list(task.box.high),
         "max_steps": task.max_steps,
         "episodes": task.episodes,
         "depths": list(task.depths),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ class Labelled:
     ----------
     features : array, shape (n_states, n_features)
         What the student sees.
-    actions : array, shape (n_states,)
-        What the teacher does.
+    actions : array, shape (n_states,), or (n_states, n_numbers)
+        What the teacher does: action numbers, or rows of numbers.
     importance : array, shape (n_states,)
         How much the choice matters to the teacher; not normalised.
     episode : array, shape (n_states,)
@@ -35,7 +35,7 @@ class Labelled:
     """
 
     features: Floats
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     importance: Floats
     episode: NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class Sample(NamedTuple):
     """Rows to train on; ``weight`` is None if all count the same."""
 
     features: Floats
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     weight: Floats | None
     episode: NDArray[np.int64]
 

@@ -15,12 +15,16 @@ from moet.envs.rollout import Episodes, bootstrap_interval, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import InputError, ModelError
-from moet.model.file import as_mixture
+from moet.model.file import as_model
 from moet.model.mixture import Size
+from moet.model.regression.mixture import RegressionMixture
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
 
 TIMED_DECISIONS = 2_000
+
+WITHIN = 0.05
+"""Continuous actions count as the same if each number is within this share of its range."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,9 +41,10 @@ class Evaluation:
         Sum of rewards and number of steps of each episode.
     fidelity : float or None
         Share of the steps of the policy's own play in which it acts as its teacher would. Actions that do the same
-        count as equal. None without a teacher.
+        count as equal; so do continuous ones, each number of which is within 5 % of its range of the teacher's. None
+        without a teacher.
     fidelity_raw : float or None
-        The same, comparing action numbers.
+        The same, comparing action numbers. None for continuous actions.
     fidelity_teacher_play : float or None
         Share of the steps of the teacher's play in which the policy would act as the teacher did.
     teacher_reward : float or None
@@ -52,6 +57,13 @@ class Evaluation:
         How large the model is, if it is a mixture of trees.
     microseconds : float
         Median time of one decision.
+    action_error : float or None
+        Of continuous actions: mean |Δu| between policy and teacher in the policy's own play, in units of the range.
+    r2 : float or None
+        Of continuous actions: 1 − Σ|Δu|² / Σ|u − mean|² there, over all numbers in units of their ranges. None if the
+        teacher always acts alike.
+    numbers : int or None
+        How many numbers say what the model does, if it answers with numbers.
     """
 
     reward: float
@@ -66,6 +78,9 @@ class Evaluation:
     distinct_games: int | None
     size: Size | None
     microseconds: float
+    action_error: float | None = None
+    r2: float | None = None
+    numbers: int | None = None
 
     def __repr__(self) -> str:
         low, high = self.reward_interval
@@ -143,6 +158,9 @@ def evaluate(
         distinct_games=_distinct_games(own, task),
         size=_size_of(player),
         microseconds=_microseconds(player, own.observations),
+        action_error=comparison.get("action_error"),
+        r2=comparison.get("r2"),
+        numbers=_numbers_of(player),
     )
 
 
@@ -151,8 +169,10 @@ def play_report(player: Policy | Teacher, task: Task, episodes: int, seed: int =
     return play(player.act, task, episode_seeds(seed, Purpose.REPORT, episodes), workers)
 
 
-def agreement(task: Task, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where two lists of actions do the same in ``task``."""
+def agreement(task: Task, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two lists of actions do the same in ``task``; continuous ones, about the same (:data:`WITHIN`)."""
+    if task.box is not None:
+        return np.all(np.abs(task.box.in_ranges(first - second)) <= WITHIN, axis=1)
     if task.action_groups is None:
         return first == second
     group = np.asarray(task.action_groups)
@@ -169,7 +189,7 @@ def _task_of(policy: Any, env: Any, features: FeatureFunction | None) -> Task:
         return resolve(env, features)
     if isinstance(policy, Policy):
         return policy.task
-    name = None if isinstance(policy, Teacher) else as_mixture(policy).provenance.get("task")
+    name = None if isinstance(policy, Teacher) else as_model(policy).provenance.get("task")
     if name is None:
         raise InputError("this policy does not say which task it was made for; name the environment")
     return resolve(name, features)
@@ -181,12 +201,23 @@ def _compare(
     wanted = teacher.act(own.observations)
     found = {
         "fidelity": float(agreement(task, own.actions, wanted).mean()),
-        "fidelity_raw": float((own.actions == wanted).mean()),
         "fidelity_teacher_play": float(agreement(task, player.act(guided.observations), guided.actions).mean()),
         "teacher_reward": float(guided.returns.mean()),
     }
+    if task.box is not None:
+        return found | _differences(task.box.in_ranges(own.actions), task.box.in_ranges(wanted))
+    found["fidelity_raw"] = float((own.actions == wanted).mean())
     if teacher.has_scores:
         found["q_regret"] = regret(teacher.scores(own.observations), own.actions)
+    return found
+
+
+def _differences(actions: Floats, wanted: Floats) -> dict[str, float]:
+    """Mean difference and R² of continuous actions, both in units of their ranges."""
+    found = {"action_error": float(np.abs(actions - wanted).mean())}
+    spread = float(np.square(wanted - wanted.mean(axis=0)).sum())
+    if spread > 0:
+        found["r2"] = 1 - float(np.square(actions - wanted).sum()) / spread
     return found
 
 
@@ -200,9 +231,17 @@ def _distinct_games(episodes: Episodes, task: Task) -> int | None:
 
 def _size_of(player: Policy | Teacher) -> Size | None:
     try:
-        return as_mixture(player).size
+        return as_model(player).size
     except ModelError:
         return None
+
+
+def _numbers_of(player: Policy | Teacher) -> int | None:
+    try:
+        model = as_model(player)
+    except ModelError:
+        return None
+    return model.n_numbers if isinstance(model, RegressionMixture) else None
 
 
 def _microseconds(player: Policy | Teacher, observations: Floats) -> float:
@@ -211,7 +250,7 @@ def _microseconds(player: Policy | Teacher, observations: Floats) -> float:
     if isinstance(player, Policy):
         states = player.task.view(states)
         try:
-            decide = as_mixture(player.model).act
+            decide: Any = as_model(player.model).act
         except ModelError:
             decide = None
         if decide is not None:

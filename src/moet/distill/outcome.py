@@ -24,7 +24,8 @@ class Iteration:
     score : Score
         How its student did on the episodes for selection.
     loss : float
-        Share of the weight of its training rows on which it does not act as the teacher.
+        Share of the weight of its training rows on which it does not act as the teacher; of continuous actions, the
+        mean difference from the teacher's in units of their range.
     rows : int
         States collected so far.
     seconds : float

@@ -1,4 +1,4 @@
-"""A student at work: observations of a task in, action numbers out."""
+"""A student at work: observations of a task in, actions out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from moet.envs.catalog import known, resolve
 from moet.envs.task import Floats, Task
 from moet.errors import InputError, ModelError, TaskError
-from moet.model.file import as_mixture, load
+from moet.model.file import Model, as_model, load
 from moet.model.mixture import Mixture
+from moet.model.regression.mixture import RegressionMixture
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,8 +25,8 @@ class Policy:
 
     Attributes
     ----------
-    model : Mixture or classifier
-        Answers features with action numbers.
+    model : Mixture, RegressionMixture, classifier or regressor
+        Answers features with action numbers, or with rows of numbers if these are the task's actions.
     task : Task
         What it plays.
     provenance : mapping
@@ -59,7 +60,7 @@ class Policy:
         >>> policy.env_action([0.0, 0.0, 0.1, 0.0])
         1
         """
-        mixture = as_mixture(load(path))
+        mixture = load(path)
         return cls.of(mixture, _task_of(mixture, path) if env is None else resolve(env))
 
     @classmethod
@@ -68,14 +69,14 @@ class Policy:
 
         Parameters
         ----------
-        model : Policy, Mixture, fitted classifier, or path of a model file
-            Its classes are action numbers, or names of actions of the task.
+        model : Policy, Mixture, RegressionMixture, fitted estimator, or path of a model file
+            Its classes are action numbers, or names of actions of the task; its outputs are the numbers of an action.
         task : Task
         """
         if isinstance(model, Policy):
             return cls(model.model, task, model.provenance)
         try:
-            mixture = as_mixture(model)
+            mixture = as_model(model)
         except ModelError:
             if not hasattr(model, "predict"):
                 raise
@@ -85,23 +86,32 @@ class Policy:
                 f"the model has {mixture.n_features} features, but {task.name} shows {len(task.feature_names)}: "
                 f"{', '.join(task.feature_names)}"
             )
+        _check_kind(mixture, task)
+        if isinstance(mixture, RegressionMixture):
+            return cls(mixture, task, mixture.provenance)
         return cls(_relabelled(mixture, _action_numbers(mixture, task)), task, mixture.provenance)
 
     @cached_property
-    def mixture(self) -> Mixture:
+    def mixture(self) -> Model:
         """The model as an artefact of its own, in the task's names of features and actions."""
-        mixture = as_mixture(self.model)
+        mixture = as_model(self.model)
+        _check_kind(mixture, self.task)
+        if isinstance(mixture, RegressionMixture):
+            return _bounded(mixture, self.task, self.provenance)
         names = [self.task.action_names[action] for action in mixture.classes.tolist()]
         # an environment without names for its actions numbers them, and so do its models
         labels = names if self.task.has_named_actions else mixture.classes
         return _relabelled(mixture, labels, self.task.feature_names, self.provenance)
 
-    def predict(self, features: ArrayLike) -> NDArray[np.int64]:
-        """Action number for each row of features."""
+    def predict(self, features: ArrayLike) -> NDArray[Any]:
+        """Action number, or row of numbers, for each row of features."""
+        if self.task.box is not None:
+            answers = np.asarray(self.model.predict(features), dtype=np.float64)
+            return self.task.box.clipped(answers.reshape(len(answers), -1))
         return np.asarray(self.model.predict(features), dtype=np.int64)
 
-    def act(self, observations: Floats) -> NDArray[np.int64]:
-        """Action number for each observation of the task."""
+    def act(self, observations: Floats) -> NDArray[Any]:
+        """Action number, or row of numbers, for each observation of the task."""
         return self.predict(self.task.view(observations))
 
     def env_action(self, observation: Any) -> Any:
@@ -115,14 +125,14 @@ class Policy:
         Returns
         -------
         int or array
-            An action number; of an environment whose actions are no numbers, what it takes instead.
+            An action number; of an environment whose actions are no numbers, the array that it takes instead.
         """
         rows = np.asarray(observation, dtype=np.float64)
         single = rows.ndim == self._observation_dimensions
         if not single and rows.ndim != self._observation_dimensions + 1:
             raise InputError(f"{self.task.name} shows no observations of shape {rows.shape}, and no batches of them")
         actions = self.act(rows[None] if single else rows)
-        taken = [self.task.env_action(action) for action in actions.tolist()]
+        taken = [self.task.env_action(action) for action in actions]
         return taken[0] if single else np.array(taken)
 
     @cached_property
@@ -139,9 +149,9 @@ class Policy:
         return f"Policy({self.model!r}, {self.task.name!r})"
 
     def _repr_html_(self) -> str:
-        from moet.notebook import mixture_html
+        from moet.notebook import model_html
 
-        return mixture_html(self.mixture)
+        return model_html(self.mixture)
 
 
 def _relabelled(
@@ -161,7 +171,39 @@ def _relabelled(
     )
 
 
-def _task_of(mixture: Mixture, path: str | os.PathLike[str]) -> Task:
+def _bounded(mixture: RegressionMixture, task: Task, provenance: Mapping[str, Any]) -> RegressionMixture:
+    """The same laws in the task's names; clipped twice is clipped once, to bounds that are clipped themselves."""
+    assert task.box is not None
+    return RegressionMixture(
+        mixture.gate_weights,
+        mixture.gate_bias,
+        mixture.trees,
+        task.action_names,
+        task.box.clipped(mixture.low),
+        task.box.clipped(mixture.high),
+        task.feature_names,
+        mixture.prediction,
+        provenance,
+    )
+
+
+def _check_kind(model: Model, task: Task) -> None:
+    """Refuse labels where numbers are taken, and the reverse."""
+    if isinstance(model, RegressionMixture) and task.box is None:
+        raise TaskError(
+            f"the model answers with numbers ({', '.join(model.outputs)}), {task.name} takes one of "
+            f"{len(task.action_names)} actions; take a moet.MoETClassifier"
+        )
+    if isinstance(model, Mixture) and task.box is not None:
+        raise TaskError(f"the model answers with labels, {task.name} takes {task.box.in_words()}; take a MoETRegressor")
+    if isinstance(model, RegressionMixture) and model.n_outputs != len(task.action_names):
+        raise TaskError(
+            f"the model has {model.n_outputs} outputs, an action of {task.name} {len(task.action_names)} numbers: "
+            f"{', '.join(task.action_names)}"
+        )
+
+
+def _task_of(mixture: Model, path: str | os.PathLike[str]) -> Task:
     """The task that a model says it was made for, if nothing must be imported to know it."""
     name = mixture.provenance.get("task")
     if not isinstance(name, str):

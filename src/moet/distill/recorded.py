@@ -66,8 +66,9 @@ def imitate(recording: Recording, student: Any, *, task: Task | None = None, see
     """
     named = {} if task is None else {"task": task.name}
     task = recording.task() if task is None else task
+    _check_task(task)
     _check_fits(recording, task)
-    check_student(student, weighted=False)
+    check_student(student, task, weighted=False)
     count = int(recording.episode.max()) + 1
     if count < 2:
         raise InputError("one recorded episode cannot be learned from and judged on; record at least two")
@@ -87,6 +88,14 @@ def imitate(recording: Recording, student: Any, *, task: Task | None = None, see
         held_out=len(chosen),
         rows=len(right),
     )
+
+
+def _check_task(task: Task) -> None:
+    if task.box is not None:
+        raise InputError(
+            f"recorded episodes have numbered actions, {task.name} takes {task.box.in_words()}; "
+            "name no task, or distil from the agent itself: moet distill --env ... --sb3 ..."
+        )
 
 
 def _check_fits(recording: Recording, task: Task) -> None:

@@ -111,7 +111,7 @@ class Run:
         self.history.append(
             Iteration(
                 score=self._score(model, judged),
-                loss=weighted_error(model, sample),
+                loss=weighted_error(model, sample, self.task.box),
                 rows=sum(map(len, self.parts)),
                 seconds=time.perf_counter() - begin,
             )
@@ -215,7 +215,7 @@ class Run:
         return Labelled(self.task.view(seen), self.teacher.act(seen), importance, first_episode + episodes.number)
 
     def _fitted(self, sample: Sample) -> Any:
-        return fit_student(self.student, sample, self.settings.seed)
+        return fit_student(self.student, sample, self.settings.seed, self.task.box)
 
     def _sample(self, number: int) -> Sample:
         rng = np.random.default_rng([self.settings.seed, number])

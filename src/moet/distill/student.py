@@ -1,4 +1,4 @@
-"""Fitting any classifier as a student."""
+"""Fitting any classifier, or regressor where actions are numbers, as a student."""
 
 from __future__ import annotations
 
@@ -6,27 +6,50 @@ import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from moet.distill.dataset import Sample
+from moet.envs.box import ActionBox
+from moet.envs.task import Task
 from moet.errors import InputError, ModelError
-from moet.model.file import as_mixture
+from moet.model.file import Model, as_model
+from moet.model.mixture import Mixture, Prediction
+from moet.model.regression.regressor import MoETRegressor
 
 
-def check_student(student: Any, weighted: bool) -> None:
+def default_regressor(experts: int | None = None, depth: int | None = None, prediction: Prediction = "hard") -> Any:
+    """What learns continuous actions if nobody says what: a few affine laws, fewer if fewer do as well."""
+    return MoETRegressor(
+        n_experts=4 if experts is None else experts, max_depth=0 if depth is None else depth, prediction=prediction
+    )
+
+
+def check_student(student: Any, task: Task, weighted: bool) -> None:
     """Complain about a student that cannot be trained, before anything is played."""
     for method in ("fit", "predict"):
         if not callable(getattr(student, method, None)):
             raise InputError(f"a student needs fit and predict; {type(student).__name__} has no {method}")
+    name = type(student).__name__
+    if task.box is not None and is_classifier(student):
+        raise InputError(
+            f"a {name} answers with labels, {task.name} takes {task.box.in_words()}; take a moet.MoETRegressor"
+        )
+    if task.box is None and is_regressor(student):
+        raise InputError(
+            f"a {name} answers with numbers, {task.name} takes one of {len(task.action_names)} actions; "
+            "take a moet.MoETClassifier"
+        )
     if weighted and not has_fit_parameter(student, "sample_weight"):
         raise InputError(
             f"fit of {type(student).__name__} takes no sample_weight; distil with weighting='resample' instead"
         )
 
 
-def fit_student(prototype: Any, sample: Sample, seed: int) -> Any:
+def fit_student(prototype: Any, sample: Sample, seed: int, box: ActionBox | None = None) -> Any:
     """Fit a copy of ``prototype``; ``seed`` makes a student without ``random_state`` of its own reproducible.
+
+    A student with bounds ``low`` and ``high`` that are not set gets those of ``box``.
 
     Returns
     -------
@@ -37,6 +60,10 @@ def fit_student(prototype: Any, sample: Sample, seed: int) -> Any:
     student = clone(prototype) if hasattr(prototype, "get_params") else copy.deepcopy(prototype)
     if hasattr(student, "get_params") and student.get_params().get("random_state", 0) is None:
         student.set_params(random_state=seed)
+    if box is not None and hasattr(student, "get_params"):
+        bounds = {"low": list(box.low), "high": list(box.high)}
+        free = {name: bound for name, bound in bounds.items() if student.get_params().get(name, 0) is None}
+        student.set_params(**free)
     extra: dict[str, Any] = {}
     if sample.weight is not None:
         extra["sample_weight"] = sample.weight
@@ -44,20 +71,27 @@ def fit_student(prototype: Any, sample: Sample, seed: int) -> Any:
         extra["groups"] = sample.episode
     student.fit(sample.features, sample.actions, **extra)
     try:
-        return as_mixture(student).prune()
+        model: Model = as_model(student)
     except ModelError:
         return student
+    return model.prune() if isinstance(model, Mixture) else model
 
 
 def leaf_count(model: Any) -> int | None:
     """Leaves of a mixture, None for any other model."""
     try:
-        return as_mixture(model).size.leaves
+        return as_model(model).size.leaves
     except ModelError:
         return None
 
 
-def weighted_error(model: Any, sample: Sample) -> float:
-    """Share of the sample's weight on which ``model`` does not act as the teacher does."""
-    wrong = np.asarray(model.predict(sample.features)) != sample.actions
-    return float(np.average(wrong, weights=sample.weight))
+def weighted_error(model: Any, sample: Sample, box: ActionBox | None = None) -> float:
+    """Share of the sample's weight on which ``model`` does not act as the teacher does.
+
+    Where actions are numbers: weighted mean difference from the teacher's, in units of their range.
+    """
+    answers = np.asarray(model.predict(sample.features))
+    if box is None:
+        return float(np.average(answers != sample.actions, weights=sample.weight))
+    differences = np.abs(box.in_ranges(box.clipped(answers.reshape(sample.actions.shape)) - sample.actions))
+    return float(np.average(differences.mean(axis=1), weights=sample.weight))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,14 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     """
     count, steps = len(played.lengths), len(played.actions)
     reward = played.returns.mean()
-    chance = play(_Chance(len(task.action_names)), task, seeds).returns.mean()
-    alike = len(task.action_names) > 1 and bool((played.actions == played.actions[0]).all())
+    chance = play(_Chance(task), task, seeds).returns.mean()
+    alike = (task.continuous or len(task.action_names) > 1) and bool((played.actions == played.actions[0]).all())
     if reward > chance and not (alike and steps >= MANY_STEPS):
         return
     if alike:
-        action = task.action_names[int(played.actions[0])]
-        problem = f"always acts alike: {action!r} in all {steps} steps of {count} episodes"
+        first = played.actions[0]
+        action = first.tolist() if task.continuous else repr(task.action_names[int(first)])
+        problem = f"always acts alike: {action} in all {steps} steps of {count} episodes"
     else:
         problem = (
             f"plays no better than chance: mean reward {reward:.2f} against {chance:.2f} on the same {count} episodes"
@@ -52,9 +54,12 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
 class _Chance:
     """Chooses among all actions alike; the same ones in every run."""
 
-    def __init__(self, n_actions: int) -> None:
-        self.n_actions = n_actions
+    def __init__(self, task: Task) -> None:
+        self.n_actions = len(task.action_names)
+        self.box = task.box
         self.rng = np.random.default_rng(0)
 
-    def __call__(self, observations: Floats) -> NDArray[np.int64]:
+    def __call__(self, observations: Floats) -> NDArray[Any]:
+        if self.box is not None:
+            return self.rng.uniform(self.box.low, self.box.high, size=(len(observations), len(self.box)))
         return self.rng.integers(self.n_actions, size=len(observations))

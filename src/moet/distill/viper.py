@@ -12,10 +12,11 @@ from moet.distill.outcome import Distillation
 from moet.distill.run import Run, Settings, carry_on
 from moet.distill.selection import Selection
 from moet.distill.sizes import choose_size
-from moet.distill.student import check_student
+from moet.distill.student import check_student, default_regressor
 from moet.envs.catalog import resolve
 from moet.envs.task import FeatureFunction
 from moet.errors import InputError
+from moet.model.digits import EXACT
 from moet.model.mixture import Prediction
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
@@ -53,10 +54,12 @@ def distill(
         The oracle.
     env : str, Task or callable
         A name of the catalogue, any Gymnasium id, or a function that makes an environment.
-    student : classifier, optional
-        Anything with ``fit`` and ``predict``: a :class:`~moet.MoETClassifier`, a decision tree, or your own. It is
+    student : classifier or regressor, optional
+        Anything with ``fit`` and ``predict``: a :class:`~moet.MoETClassifier`, a decision tree, or your own; where
+        actions are numbers, a :class:`~moet.MoETRegressor` or another regressor, which gets the actions' bounds. It is
         copied, never fitted itself. Without one, the smallest hard mixture is found that comes within a tolerance of
-        the best reward; see :func:`moet.distill.choose_size`.
+        the best reward; see :func:`moet.distill.choose_size`. For continuous actions it is a mixture of at most four
+        affine laws.
     prediction : {"hard", "soft"}
         How the student that is found answers; one that is given says so itself. Hard ones can be proved and exported.
     iterations, rollouts_per_iteration : int
@@ -113,12 +116,23 @@ def distill(
     if student is not None and budget is not None:
         raise InputError("budget is for finding a size; a given student takes as long as its iterations")
     teacher = checked(teacher, task)
+    if task.continuous:
+        _check_continuous(task.name, digits, budget)
+        student = default_regressor(prediction=prediction) if student is None else student
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
         if student is None:
             limits: dict[str, Any] = {"store": store, "budget": budget, "verbose": verbose}
             return choose_size(teacher, task, settings, iterations, prediction=prediction, **limits)
-        check_student(student, weighted=weighting == "weight")
+        check_student(student, task, weighted=weighting == "weight")
         run = Run(teacher, task, student, settings)
         carry_on(run, iterations, store, verbose=verbose)
         return run.finish()
+
+
+def _check_continuous(name: str, digits: int | None, budget: float | None) -> None:
+    """Refuse what students that answer with labels only can have."""
+    if digits not in (None, EXACT):
+        raise InputError(f"{name} has continuous actions, and policies for these keep all digits; leave digits out")
+    if budget is not None:
+        raise InputError(f"{name} has continuous actions, and sizes for these are not searched; leave budget out")

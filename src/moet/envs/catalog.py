@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moet.envs import classic
+from moet.envs.continuous import CAR, CONTINUOUS, LANDER, PENDULUM
 from moet.envs.dynamics import Dynamics, DynamicsBatch
 from moet.envs.generic import task_of, with_features
 from moet.envs.gym import GymBatch, make_env, registered
@@ -22,9 +23,9 @@ def tasks() -> tuple[str, ...]:
     """Names of the tasks that :func:`resolve` knows, without all variants.
 
     Besides them there are ``gridworld-5`` and so on for a grid of any size, and ``pong`` or ``pong-18`` followed by
-    ``-six`` (actions), ``-sticky`` and ``-noisy``, in that order.
+    ``-six`` (actions), ``-sticky`` and ``-noisy``, in that order. Those with continuous actions have Gymnasium's ids.
     """
-    return tuple(_BY_NAME)
+    return (*_BY_NAME, *CONTINUOUS)
 
 
 def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: FeatureFunction | None = None) -> Task:
@@ -33,9 +34,9 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
     Parameters
     ----------
     env : str, Task or callable
-        A name of the catalogue (:func:`tasks`), the id of any Gymnasium environment with Discrete actions or a few
-        MultiDiscrete ones, a task, or a function that makes an environment. A function that is to be watched also
-        takes ``render_mode``.
+        A name of the catalogue (:func:`tasks`), the id of any Gymnasium environment with Discrete actions, a few
+        MultiDiscrete ones or those of a Box with finite bounds, a task, or a function that makes an environment. A
+        function that is to be watched also takes ``render_mode``.
     features : callable or None
         What a student sees: a function from an array of observations, one per row, to a two-dimensional array of
         features. Without it a student sees what the task shows, flattened. Where an observation is a dictionary or a
@@ -154,7 +155,7 @@ def _mountaincar(name: str, max_steps: int = 200) -> Task:
         "MountainCar-v0",
         max_steps,
         classic.MOUNTAINCAR,
-        features={"position": "m", "velocity": "m/step"},
+        features=CAR,
         actions=("left", "none", "right"),
         depths=_span(0, 11),
         experts=_span(2, 8, 12, 16),
@@ -162,15 +163,12 @@ def _mountaincar(name: str, max_steps: int = 200) -> Task:
 
 
 def _lunarlander(name: str, max_steps: int = 1000) -> Task:
-    # the environment scales what it shows: by half its picture, and velocities by 50 frames a second besides
-    lengths = {"x": "10 m", "y": "6.67 m", "velocity_x": "5 m/s", "velocity_y": "7.5 m/s"}
-    angles = {"angle": "rad", "angular_velocity": "2.5 rad/s"}
     return _task(
         name,
         "LunarLander-v3",
         max_steps,
         None,
-        features=lengths | angles | {"left_contact": "", "right_contact": ""},
+        features=LANDER,
         actions=("none", "left", "main", "right"),
         depths=_span(0, 20),
         experts=_span(2, 8),
@@ -183,7 +181,7 @@ def _pendulum(name: str, max_steps: int = 200) -> Task:
         "Pendulum-v1",
         max_steps,
         classic.PENDULUM,
-        features={"cos_angle": "", "sin_angle": "", "angular_velocity": "rad/s"},
+        features=PENDULUM,
         actions=("negative", "none", "positive"),
         wrapped=_make_pendulum,
     )
@@ -230,4 +228,5 @@ _BY_ID: dict[str, Callable[[str, int], Task]] = {
     "Acrobot-v1": _acrobot,
     "MountainCar-v0": _mountaincar,
     "LunarLander-v3": _lunarlander,
+    **CONTINUOUS,
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from moet.envs.box import ActionBox
 from moet.envs.checks import check_finite
 from moet.envs.gym import GymBatch
 from moet.envs.spaces import as_parts, choices, is_flat, is_image, row_names
@@ -38,7 +39,7 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
     ------
     TaskError
         If the observations cannot be made rows of a few numbers (and ``features`` does not make some of them), or the
-        actions are not numbered from 0, or too many.
+        actions are neither numbered from 0 and few, nor real numbers between bounds.
     """
     import gymnasium
 
@@ -47,7 +48,8 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         raise TaskError(f"{name or 'the function'} made {env!r}, which is no Gymnasium environment")
     name = name or type(env.unwrapped).__name__
     try:
-        counts = choices(env.action_space, name)
+        box = ActionBox.of(env.action_space, name)
+        counts = () if box is not None else choices(env.action_space, name)
         space = env.observation_space
         names = _observation_names(name, space, features is not None)
         max_steps = _time_limit(env)
@@ -61,10 +63,11 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         observation_names=names,
         feature_names=names,
         feature_units=("",) * len(names),
-        action_names=_action_names(counts),
+        action_names=_action_names(counts) if box is None else tuple(f"u{k}" for k in range(len(box))),
         max_steps=max_steps,
         env_id=env_id,
         choices=counts if len(counts) > 1 else (),
+        box=box,
     )
     if features is None:
         return task

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.box import ActionBox
 from moet.envs.checks import check_actions, check_finite, check_seeds
 from moet.envs.spaces import as_row, choices, is_flat, is_image
 from moet.envs.task import Floats, Step
@@ -117,23 +118,23 @@ class GymBatch:
         self._running: list[Env] = []
         self._elapsed = np.zeros(0, np.int64)
         self._choices: tuple[int, ...] = ()
+        self._box: ActionBox | None = None
 
     def reset(self, seeds: Sequence[int]) -> Floats:
         """Begin one episode per seed."""
         check_seeds(seeds, len(seeds))
         while len(self._envs) < len(seeds):
             self._envs.append(self._make())
-        self._choices = choices(self._envs[0].action_space, self._name)
+        space = self._envs[0].action_space
+        self._box = ActionBox.of(space, self._name)
+        self._choices = () if self._box is not None else choices(space, self._name)
         self._running = self._envs[: len(seeds)]
         self._elapsed = np.zeros(len(seeds), np.int64)
         return self._begin(self._running, seeds)
 
-    def step(self, actions: NDArray[np.int64]) -> Step:
+    def step(self, actions: NDArray[Any]) -> Step:
         """Take one action in each running episode."""
-        check_actions(actions, len(self._running), math.prod(self._choices))
-        taken = actions.tolist()
-        if len(self._choices) > 1:
-            taken = list(np.stack(np.unravel_index(actions, self._choices), axis=1))
+        taken = self._taken(actions)
         outcomes = [env.step(action) for env, action in zip(self._running, taken, strict=True)]
         observations = self._rows([outcome[0] for outcome in outcomes])
         rewards = np.array([float(outcome[1]) for outcome in outcomes])
@@ -164,6 +165,15 @@ class GymBatch:
         for env in self._envs:
             env.close()
         self._envs, self._running = [], []
+
+    def _taken(self, actions: NDArray[Any]) -> list[Any]:
+        """What each environment takes."""
+        if self._box is not None:
+            return self._box.env_actions(actions, len(self._running))
+        check_actions(actions, len(self._running), math.prod(self._choices))
+        if len(self._choices) > 1:
+            return list(np.stack(np.unravel_index(actions, self._choices), axis=1))
+        return actions.tolist()
 
     def _begin(self, envs: Sequence[Env], seeds: Sequence[int]) -> Floats:
         return self._rows([env.reset(seed=int(seed))[0] for env, seed in zip(envs, seeds, strict=True)])

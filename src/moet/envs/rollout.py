@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from moet.envs.task import Batch, Floats, Task
 from moet.envs.workers import number_of_workers, spread
 
-Act = Callable[[Floats], NDArray[np.int64]]
-"""Chooses one action per row of observations."""
+Act = Callable[[Floats], NDArray[Any]]
+"""Chooses one action per row of observations: its number, or a row of numbers."""
 
 WIDTH = 256
 """Episodes that are played side by side: enough to keep array operations busy, few enough for slow environments."""
@@ -29,13 +29,15 @@ class Episodes:
     ----------
     observations : array, shape (n_steps, n_observed)
         What the environment showed before each action.
-    actions, rewards : arrays, shape (n_steps,)
+    actions : array, shape (n_steps,), or (n_steps, n_numbers)
+        Action numbers; of a task with continuous actions, rows.
+    rewards : array, shape (n_steps,)
     lengths, returns : arrays, shape (n_episodes,)
         Number of steps and sum of rewards.
     """
 
     observations: Floats
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     rewards: Floats
     lengths: NDArray[np.int64]
     returns: Floats

@@ -119,8 +119,8 @@ def choices(space: Space, name: str) -> tuple[int, ...]:
             starts = space.start.tolist()
         case _:
             raise TaskError(
-                f"{name} takes actions from {space}, but a tree answers with one of a few; "
-                "wrap it in a gymnasium.ActionWrapper with a Discrete action space, as the task 'pendulum' does"
+                f"{name} takes actions from {space}, but a policy answers with one of a few or with real numbers; "
+                "wrap it in a gymnasium.ActionWrapper with a Discrete or Box action space, as the task 'pendulum' does"
             )
     if any(starts):
         raise TaskError(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.box import ActionBox
+
 if TYPE_CHECKING:
     import gymnasium
 
@@ -40,8 +42,8 @@ class Batch(Protocol):
         """
         ...
 
-    def step(self, actions: NDArray[np.int64]) -> Step:
-        """Take one action in each running episode."""
+    def step(self, actions: NDArray[Any]) -> Step:
+        """Take one action in each running episode: its number, or a row of numbers."""
         ...
 
     def restart(self, finished: NDArray[np.bool_], seeds: Sequence[int]) -> Floats:
@@ -77,7 +79,7 @@ class Task:
     feature_names, feature_units : tuple of str
         What a student sees; the unit of a pure number is empty.
     action_names : tuple of str
-        By action number.
+        By action number; where an action is a row of numbers, the name of each of them.
     max_steps : int or None
         Time limit of an episode; None if the environment ends its episodes itself.
     episodes : int
@@ -96,10 +98,12 @@ class Task:
     choices : tuple of int
         Where the environment takes several choices at once: how many there are to choose from in each. An action is
         then one combination of them, counted with the last choice changing fastest. Empty for others.
+    box : ActionBox or None
+        Between what the numbers of an action lie; None where an action is one of a few.
     """
 
     name: str
-    make: Callable[..., gymnasium.Env[Floats, np.int64]]
+    make: Callable[..., gymnasium.Env[Any, Any]]
     batch: Callable[[], Batch]
     observation_names: tuple[str, ...]
     feature_names: tuple[str, ...]
@@ -109,18 +113,26 @@ class Task:
     episodes: int = 100
     features: FeatureFunction | None = None
     action_groups: tuple[int, ...] | None = None
-    game_digest: Callable[[Floats, NDArray[np.int64]], str] | None = None
+    game_digest: Callable[[Floats, NDArray[Any]], str] | None = None
     depths: tuple[int, ...] = ()
     experts: tuple[int, ...] = ()
     env_id: str | None = None
     choices: tuple[int, ...] = ()
+    box: ActionBox | None = None
 
     def view(self, observations: Floats) -> Floats:
         """What a student sees of ``observations``."""
         return observations if self.features is None else self.features(observations)
 
-    def env_action(self, action: int) -> Any:
-        """What ``env.step`` takes for an action number."""
+    @property
+    def continuous(self) -> bool:
+        """Whether an action is a row of numbers instead of one of a few."""
+        return self.box is not None
+
+    def env_action(self, action: Any) -> Any:
+        """What ``env.step`` takes for an action number, or for a row of numbers."""
+        if self.box is not None:
+            return self.box.env_action(action)
         return np.array(np.unravel_index(action, self.choices), np.int64) if self.choices else int(action)
 
     @property

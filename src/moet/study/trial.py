@@ -17,6 +17,7 @@ from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
 from moet.errors import CheckpointError
 from moet.model.digits import EXACT
+from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.study.configuration import Configuration
 from moet.study.definition import Definition, versions
@@ -75,7 +76,7 @@ class Runner:
         except CheckpointError as error:  # no trial is lost for it
             log.warning("a trial goes on without its checkpoint: %s", error)
             run = self._distil(configuration, None)
-        model = run.policy.mixture
+        model = as_mixture(run.policy)
         return Outcome(
             task=self.definition.task,
             family=configuration.family,

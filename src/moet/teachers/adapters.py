@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moet.envs.box import ActionBox
 from moet.errors import TeacherError
 from moet.teachers.checks import as_actions, as_continuous, as_observations, as_scores
 from moet.teachers.teacher import Floats, Teacher
@@ -120,6 +121,27 @@ class _CheckedTeacher(Teacher):
         return as_actions(self._teacher.act(rows), len(rows), self.n_actions)
 
 
+class _CheckedContinuousTeacher(Teacher):
+    """A teacher whose every row of numbers is checked, and brought between the task's bounds."""
+
+    continuous = True
+    has_scores = False
+
+    def __init__(self, teacher: Teacher, n_features: int | None, box: ActionBox) -> None:
+        self.n_features = n_features
+        self.digest = teacher.digest
+        self.low, self.high = np.array(box.low), np.array(box.high)
+        self._teacher = teacher
+        self._box = box
+
+    def scores(self, observations: Floats) -> Floats:
+        raise TeacherError("a teacher with continuous actions has no scores")
+
+    def act(self, observations: Floats) -> Floats:
+        rows = as_observations(observations, self.n_features)
+        return self._box.clipped(as_continuous(self._teacher.act(rows), len(rows), len(self._box)))
+
+
 def checked(teacher: Teacher, task: Task) -> Teacher:
     """Return ``teacher`` as one whose every answer is checked against ``task``.
 
@@ -127,13 +149,15 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
     ------
     TeacherError
         Now, if the teacher says that it is for another task. Later, if it answers with anything but one action number
-        per observation, or one finite score per observation and action.
+        (or row of numbers, if these are the actions) per observation, or one finite score per observation and action.
     """
     if not isinstance(teacher, Teacher):
         raise TeacherError(
             "a teacher is made with Teacher.from_sb3, from_onnx, from_torch, from_folder, from_arrays, from_callable "
             f"or from_predictor, or moet.teachers.load; got a {type(teacher).__name__}"
         )
+    if task.box is not None:
+        return _checked_continuous(teacher, task.name, task.box, len(task.observation_names) or None)
     if teacher.continuous:
         raise TeacherError(
             f"the teacher's actions are rows of numbers, {task.name} takes one of {len(task.action_names)}; take the "
@@ -142,16 +166,35 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
         )
     n_features = len(task.observation_names) or None  # an image has no names
     n_actions = len(task.action_names)
-    for noun, known, needed in (
-        ("observations of {} numbers", teacher.n_features, n_features),
-        ("{} actions", teacher.n_actions, n_actions),
-    ):
-        if known is not None and needed is not None and known != needed:
-            raise TeacherError(
-                f"the teacher is for {noun.format(known)}, {task.name} has {noun.format(needed)}; "
-                "take a teacher that was trained on this task"
-            )
+    _check_count("observations of {} numbers", teacher.n_features, n_features, task.name)
+    _check_count("{} actions", teacher.n_actions, n_actions, task.name)
     return _CheckedTeacher(teacher, n_features, n_actions)
+
+
+def _check_count(noun: str, known: int | None, needed: int | None, name: str) -> None:
+    if known is not None and needed is not None and known != needed:
+        raise TeacherError(
+            f"the teacher is for {noun.format(known)}, {name} has {noun.format(needed)}; "
+            "take a teacher that was trained on this task"
+        )
+
+
+def _checked_continuous(teacher: Teacher, name: str, box: ActionBox, n_features: int | None) -> Teacher:
+    if not teacher.continuous or teacher.low is None or teacher.high is None:
+        raise TeacherError(
+            f"the teacher chooses one of a few actions, {name} takes {box.in_words()}; take an agent that was trained "
+            "on it, or name the bounds of what a function answers: Teacher.from_callable(act, low=..., high=...)"
+        )
+    _check_count("observations of {} numbers", teacher.n_features, n_features, name)
+    _check_count("actions of {} numbers", len(teacher.low), len(box), name)
+    for mine, theirs in ((teacher.low, box.low), (teacher.high, box.high)):
+        if not np.all(np.isinf(mine) | np.isclose(mine, theirs)):
+            own = ActionBox(tuple(teacher.low.tolist()), tuple(teacher.high.tolist()), (len(box),))
+            raise TeacherError(
+                f"the teacher answers with {own.in_words()}, {name} takes {box.in_words()}; take an agent that was "
+                "trained on it, or convert what it answers: Teacher.from_callable(act, low=..., high=...)"
+            )
+    return _CheckedContinuousTeacher(teacher, n_features, box)
 
 
 def _action_numbers(classes: Any, n_actions: int | None) -> NDArray[np.int64]:
