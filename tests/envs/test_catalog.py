@@ -7,6 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from moet.envs import Task, resolve, tasks
+from moet.envs.box import ActionBox
 from moet.envs.dynamics import DynamicsBatch
 from moet.errors import MoetError, TaskError
 from tests.processes import run
@@ -22,7 +23,11 @@ def test_a_task_says_about_itself_what_its_environment_says(name: str) -> None:
     env = task.make()
     assert task.name == name
     assert env.observation_space.shape == (len(task.observation_names),)
-    assert env.action_space == Discrete(len(task.action_names))
+    if task.box is None:
+        assert env.action_space == Discrete(len(task.action_names))
+    else:
+        assert len(task.action_names) == len(task.box)
+        assert task.box == ActionBox.of(env.action_space, name)
     assert len(task.feature_units) == len(task.feature_names) == len(set(task.feature_names))
     limits = []
     while isinstance(env, gymnasium.Wrapper):
