@@ -83,6 +83,21 @@ def test_any_regressor_is_a_student_and_its_answers_are_cut_at_the_bounds():
     assert policy.mixture.high.tolist() == [2]
 
 
+class Mean:
+    """A student that is no estimator of scikit-learn."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.mean = np.mean(y, axis=0)
+
+    def predict(self, X):
+        return np.tile(self.mean, (len(X), 1))
+
+
+def test_a_student_of_ones_own_need_not_say_what_it_answers_with():
+    teacher = Teacher.from_callable(swing, low=[-2], high=[2])
+    assert distill(teacher, "Pendulum-v1", Mean(), **SHORT).policy.act(np.zeros((2, 3))).shape == (2, 1)
+
+
 def test_the_default_student_is_a_few_affine_laws():
     teacher = Teacher.from_callable(push, low=[-1], high=[1])
     assert isinstance(distill(teacher, "MountainCarContinuous-v0", **SHORT).policy.model, RegressionMixture)

@@ -31,11 +31,12 @@ def check_student(student: Any, task: Task, weighted: bool) -> None:
         if not callable(getattr(student, method, None)):
             raise InputError(f"a student needs fit and predict; {type(student).__name__} has no {method}")
     name = type(student).__name__
-    if task.box is not None and is_classifier(student):
+    tagged = hasattr(student, "__sklearn_tags__")  # others do not say what they answer with
+    if task.box is not None and tagged and is_classifier(student):
         raise InputError(
             f"a {name} answers with labels, {task.name} takes {task.box.in_words()}; take a moet.MoETRegressor"
         )
-    if task.box is None and is_regressor(student):
+    if task.box is None and tagged and is_regressor(student):
         raise InputError(
             f"a {name} answers with numbers, {task.name} takes one of {len(task.action_names)} actions; "
             "take a moet.MoETClassifier"
