@@ -127,6 +127,8 @@ def main() -> None:
         answers[outcome.kind, outcome.defect.split(":")[0] or outcome.answer] += 1
         spent[outcome.kind] += outcome.seconds
         slowest[outcome.kind] = max(outcome.seconds, slowest.get(outcome.kind, 0.0))
+        if answers.total() % 5000 == 0:
+            print(f"{answers.total()} attacks so far", file=sys.stderr, flush=True)
         if outcome.defect:
             defects += 1
             print(f"{outcome.kind} {outcome.seed}: {outcome.defect[:300]}", flush=True)

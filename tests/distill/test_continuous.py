@@ -177,6 +177,7 @@ def test_actions_without_finite_bounds_or_whole_numbers_are_refused(space):
 
 @pytest.mark.skipif(not AGENTS.is_dir(), reason="MOET_AGENTS names no folder of agents")
 def test_the_mountain_car_of_ars_becomes_three_numbers():
+    pytest.importorskip("torch")  # its weights are in a file of PyTorch's
     name = AGENTS / "ars_MountainCarContinuous-v0"
     teacher = Teacher.from_sb3(f"{name}.zip", normalize=f"{name}.vecnormalize.pkl")
     result = distill(teacher, "MountainCarContinuous-v0", MoETRegressor(1, 0), iterations=3, selection_episodes=10)

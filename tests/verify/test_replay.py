@@ -212,6 +212,7 @@ def test_a_computed_run_is_a_run_of_a_system_that_allows_its_rounding():
 
 @pytest.mark.skipif(not AGENTS, reason="MOET_AGENTS names no folder of trained agents")
 def test_a_distilled_agent_that_drifts_off_the_track_after_a_thousand_steps_is_refuted():
+    pytest.importorskip("torch")  # its weights are in a file of PyTorch's
     from moet.distill import Teacher, distill
 
     teacher = Teacher.from_sb3(Path(str(AGENTS)) / "a2c_CartPole-v1.zip")
