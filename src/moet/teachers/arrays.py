@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from collections.abc import Mapping
@@ -68,12 +69,16 @@ def write_network(network: Network, path: str | Path) -> None:
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     """Arrays of a ``.npz`` file by name, without pickle."""
     try:
-        # opened here: an interrupt while a ZipFile opens its file itself leaves one that cannot be closed
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        # all of it first: an archive is read from its end, and a pipe has none
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise TeacherError(f"it has more than {MAX_BYTES} bytes")
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(member.file_size for member in archive.infolist())
         if size > MAX_BYTES:
             raise TeacherError(f"it unpacks to {size} bytes, more than {MAX_BYTES}")
-        with np.load(path, allow_pickle=False) as members:
+        with np.load(io.BytesIO(content), allow_pickle=False) as members:
             arrays = dict(members)
     except TeacherError:
         raise
