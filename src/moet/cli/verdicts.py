@@ -81,7 +81,7 @@ def verdict_report(verdict: Verdict) -> dict[str, str]:
     if verdict.band is not None and math.isfinite(verdict.band):
         report["band"] = f"{verdict.band:.3g} (float64 may choose another expert where logits are closer than this)"
     for name, value in verdict.effort.items():
-        report[name] = f"{value:.3g} s" if name == "seconds" else f"{value:,}"
+        report[name] = f"{value:.3g} s" if name.endswith("seconds") else f"{value:,}"
     return report
 
 
