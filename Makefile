@@ -2,25 +2,44 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check stress bench clean
+.PHONY: help demo test quick check docs package stress bench clean
 
-demo: $(VENV)/installed
+help: ## say what there is to make
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: $(VENV)/installed ## set up .venv and distil, measure, draw and prove a CartPole policy
 	$(BIN)/moet demo
 
-test: check
+test: check ## set up .venv, lint, check types, run all tests
 	$(BIN)/pytest -n auto
+
+quick: check ## lint, types, and the tests that are quick once compiled
+	$(BIN)/pytest -n auto -m 'not processes' tests/model tests/explain tests/export tests/envs
+
+docs: $(VENV)/installed-docs ## the site, its gallery executed; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -j auto -q docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+package: $(VENV)/installed ## wheel and sdist in dist/, the wheel tried in an empty environment
+	$(BIN)/python -m pip install --quiet build
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv dist/venv
+	dist/venv/bin/python -m pip install --quiet dist/*.whl
+	cd dist && venv/bin/moet demo
+	rm -rf dist/venv
 
 # What depends on other processes, again and again beside others that keep all cores busy.
 TIMES ?= 50
-stress: $(VENV)/installed-dev
+stress: $(VENV)/installed-dev ## tests of processes and signals, again and again beside busy cores
 	$(BIN)/python tests/stress.py $(TIMES)
 
-check: $(VENV)/installed-dev
+check: $(VENV)/installed-dev ## lint and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/installed-dev
+bench: $(VENV)/installed-dev ## the benchmarks that take minutes
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/quality.py
@@ -43,6 +62,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-clean:
-	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+$(VENV)/installed-docs: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+clean: ## remove what was made
+	rm -rf $(VENV) build dist demo docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -5,8 +5,7 @@ is the sensor. Is the level kept between 0.5 m and 1.5 m for ever? Run it with `
 """
 
 from moet import Mixture, Tree
-from moet.verify import check, safe, systems
-from moet.verify.loops.sets.propagate import proven_ranges
+from moet.verify import check, proven_ranges, safe, systems
 
 tank = systems.NonlinearSystem(
     "tank",

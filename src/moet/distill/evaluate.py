@@ -58,10 +58,11 @@ class Evaluation:
     microseconds : float
         Median time of one decision.
     action_error : float or None
-        Of continuous actions: mean |Δu| between policy and teacher in the policy's own play, in units of the range.
+        Of continuous actions: mean ``|Δu|`` between policy and teacher in the policy's own play, in units of
+        the range.
     r2 : float or None
-        Of continuous actions: 1 − Σ|Δu|² / Σ|u − mean|² there, over all numbers in units of their ranges. None if the
-        teacher always acts alike.
+        Of continuous actions: ``1 − Σ|Δu|² / Σ|u − mean|²`` there, over all numbers in units of their ranges.
+        None if the teacher always acts alike.
     numbers : int or None
         How many numbers say what the model does, if it answers with numbers.
     """

@@ -5,6 +5,7 @@
 """
 
 from moet.teachers.bundled import load, names
+from moet.teachers.recorded import read_recording
 from moet.teachers.teacher import Teacher
 
-__all__ = ["Teacher", "load", "names"]
+__all__ = ["Teacher", "load", "names", "read_recording"]

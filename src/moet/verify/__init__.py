@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from moet.verify import systems
+    from moet.verify import smtlib, systems
     from moet.verify.box import Box
     from moet.verify.checker.certificate import Certificate
     from moet.verify.checking import check
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moet.verify.inputs.nearest import closest, robustness_radius
     from moet.verify.inputs.queries import always, equivalent
     from moet.verify.loops.questions import reaches, safe
+    from moet.verify.loops.sets.propagate import proven_ranges
     from moet.verify.result import Closest, Differences, Proved, Refuted, Trace, Unknown, Verdict
 
 __all__ = [
@@ -34,9 +35,11 @@ __all__ = [
     "closest",
     "differences",
     "equivalent",
+    "proven_ranges",
     "reaches",
     "robustness_radius",
     "safe",
+    "smtlib",
     "systems",
 ]
 
@@ -46,6 +49,7 @@ _HOME = {
     "differences": "inputs.difference_regions",
     **dict.fromkeys(["Closest", "Differences", "Proved", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
     **dict.fromkeys(["reaches", "safe"], "loops.questions"),
+    "proven_ranges": "loops.sets.propagate",
     "Box": "box",
     "Certificate": "checker.certificate",
     "check": "checking",
@@ -53,8 +57,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "systems":
-        return import_module("moet.verify.systems")
+    if name in ("smtlib", "systems"):
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

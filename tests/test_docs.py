@@ -1,0 +1,58 @@
+"""What the pages promise: their Python imports public names, and their links lead somewhere."""
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+SCRIPTS = sorted((ROOT / "examples").rglob("*.py"))
+PUBLIC = [
+    "moet",
+    "moet.distill",
+    "moet.envs",
+    "moet.errors",
+    "moet.explain",
+    "moet.export",
+    "moet.study",
+    "moet.study.report",
+    "moet.teachers",
+    "moet.verify",
+    "moet.verify.smtlib",
+    "moet.verify.systems",
+]
+
+
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def python_of(path):
+    text = path.read_text(encoding="utf-8")
+    return [text] if path.suffix == ".py" else re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+
+
+def imported(code):
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "moet":
+            yield from ((node.module, alias.name) for alias in node.names)
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names if alias.name.split(".")[0] == "moet")
+
+
+@pytest.mark.parametrize("path", [*PAGES, *SCRIPTS], ids=named)
+def test_what_is_shown_imports_public_names_only(path):
+    for code in python_of(path):
+        for module, name in imported(code):
+            assert module in PUBLIC, f"{module} is not public"
+            assert name is None or name in import_module(module).__all__, f"{name} is no public name of {module}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_links_between_pages_lead_to_files(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    for target in re.findall(r"\]\((?!https?://|#|gallery/)([^)#\s]+)", text):
+        assert (path.parent / target).exists(), f"{target} does not exist"
