@@ -39,10 +39,9 @@ def cases(request, random_mixture):
 
 def test_the_answer_and_its_probabilities_are_the_models(cases):
     mixture, explained = cases
-    proba = mixture.predict_proba if mixture.prediction == "soft" else mixture.predict_proba_hard
     for x, why in explained:
         assert why.answer == mixture.act(x)
-        assert why.probabilities == tuple(proba([x])[0].tolist())
+        assert why.probabilities == tuple(mixture.predict_proba([x])[0].tolist())
         assert why.x == tuple(x.tolist())
 
 

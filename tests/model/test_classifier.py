@@ -82,10 +82,13 @@ def test_the_model_predicts_what_its_mixture_predicts(prediction):
     assert isinstance(mixture, Mixture)
     assert mixture.prediction == prediction
     expected = mixture.predict_hard(X) if prediction == "hard" else mixture.predict_soft(X)
-    proba = mixture.predict_proba_hard(X) if prediction == "hard" else mixture.predict_proba(X)
+    proba = mixture.predict_proba_hard(X) if prediction == "hard" else mixture.predict_proba_soft(X)
     assert (model.predict(X) == expected).all()
     assert (mixture.predict(X) == expected).all()
     assert (model.predict_proba(X) == proba).all()
+    assert (mixture.predict_proba(X) == proba).all()
+    other = "soft" if prediction == "hard" else "hard"
+    assert (model.set_params(prediction=other).predict_proba(X) == proba).all()  # what was fitted, not what comes next
     assert model.score(X, Y) > 0.8
 
 

@@ -190,5 +190,5 @@ def test_a_folded_gate_gives_the_same_probabilities_on_raw_features(seed, n, n_e
     # an expert that answers its own number shows the gate
     trees = [Tree.leaf(np.eye(n_experts)[j]) for j in range(n_experts)]
     mixture = Mixture(weights, bias, trees, list(range(n_experts)))
-    raw = mixture.predict_proba(problem.table.X[problem.table.rows])
+    raw = mixture.predict_proba_soft(problem.table.X[problem.table.rows])
     np.testing.assert_allclose(raw.T, problem.rows.probabilities(problem.theta), atol=1e-5)

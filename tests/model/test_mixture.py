@@ -73,7 +73,7 @@ def test_predictions_mean_what_the_design_says(mixture, seed):
     states = X.tolist()
     assert mixture.expert(X).tolist() == [reference.expert(x) for x in states]
     assert mixture.predict_hard(X).tolist() == [reference.hard(x) for x in states]
-    np.testing.assert_allclose(mixture.predict_proba(X), [reference.soft(x) for x in states], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(mixture.predict_proba_soft(X), [reference.soft(x) for x in states], rtol=0, atol=1e-12)
 
 
 @given(mixtures(), SEEDS)
@@ -81,8 +81,8 @@ def test_predictions_mean_what_the_design_says(mixture, seed):
 def test_a_batch_is_its_rows_to_the_bit(mixture, seed):
     X = hard_points(mixture, seed)
     assert [mixture.act(x) for x in X] == mixture.predict(X).tolist()
-    one_by_one = np.concatenate([mixture.predict_proba(x[None, :]) for x in X])
-    assert one_by_one.tobytes() == mixture.predict_proba(X).tobytes()
+    one_by_one = np.concatenate([mixture.predict_proba_soft(x[None, :]) for x in X])
+    assert one_by_one.tobytes() == mixture.predict_proba_soft(X).tobytes()
 
 
 @given(mixtures(), SEEDS)
@@ -168,7 +168,7 @@ def test_only_finite_input_is_answered(number):
 
 @pytest.mark.parametrize("rows", [[], [1.0, 2.0], [[1.0]], [[1.0, 2.0, 3.0]], [[[1.0, 2.0]]]])
 def test_rows_must_have_the_shape_of_the_model(rows):
-    for ask in ("predict_hard", "predict_soft", "predict_proba", "predict_proba_hard", "expert"):
+    for ask in ("predict_hard", "predict_soft", "predict_proba_soft", "predict_proba_hard", "expert"):
         with pytest.raises(InputError, match="expected rows of 2 features"):
             getattr(Mixture(**PARTS), ask)(rows)
 
@@ -190,7 +190,7 @@ def test_input_must_be_numbers(row):
 def test_a_gate_beyond_float64_is_not_answered_softly():
     mixture = Mixture([[1e300], [1.0]], [0.0, 0.0], [Tree.leaf([1.0])] * 2, ["a"])
     with pytest.raises(InputError, match="the gate overflows"):
-        mixture.predict_proba([[1e300]])
+        mixture.predict_proba_soft([[1e300]])
 
 
 def test_size_counts_the_gate():

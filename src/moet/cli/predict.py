@@ -51,7 +51,7 @@ def predict(
     result: dict[str, Any] = {"model": str(model), "rows": len(X), "predictions": predicted.tolist()}
     probabilities = None
     if proba:
-        probabilities = mixture.predict_proba_hard(X) if mixture.prediction == "hard" else mixture.predict_proba(X)
+        probabilities = mixture.predict_proba(X)
         result |= {"classes": mixture.classes.tolist(), "probabilities": probabilities.tolist()}
     if target is not None:
         result["accuracy"] = agreement(predicted, table, target)

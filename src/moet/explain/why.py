@@ -213,7 +213,7 @@ def why(
         features=tuple(with_units(mixture.feature_names, units)),
         classes=tuple(mixture.classes.tolist()),
         prediction=mixture.prediction,
-        probabilities=tuple(mixture.predict_proba([state])[0].tolist()) if soft else opinions[0].probabilities,
+        probabilities=tuple(mixture.predict_proba_soft([state])[0].tolist()) if soft else opinions[0].probabilities,
         opinions=opinions,
         contest=None
         if mixture.n_experts == 1

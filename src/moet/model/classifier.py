@@ -250,7 +250,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label of every row in the chosen prediction mode."""
+        """Label of every row in the prediction mode it was fitted for."""
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
@@ -258,7 +258,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities of every row: gate-weighted if soft, those of the most probable expert if hard."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return self.mixture_.predict_proba_hard(X) if self.prediction == "hard" else self.mixture_.predict_proba(X)
+        return self.mixture_.predict_proba(X)
 
     def _check_training(self, boosting: bool) -> None:
         """Refuse settings that do not go together."""

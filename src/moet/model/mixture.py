@@ -90,9 +90,13 @@ class Mixture(BaseMixture):
 
     def predict_soft(self, X: ArrayLike) -> NDArray[Any]:
         """Label of largest gate-weighted probability of every row (MoËT)."""
-        return self.classes[self.predict_proba(X).argmax(axis=1)]
+        return self.classes[self.predict_proba_soft(X).argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Class probabilities of every row in the mixture's own prediction mode, as :meth:`predict` has its labels."""
+        return self.predict_proba_hard(X) if self.prediction == "hard" else self.predict_proba_soft(X)
+
+    def predict_proba_soft(self, X: ArrayLike) -> NDArray[np.float64]:
         """Gate-weighted class probabilities P(y|x) = Σ_j g_j(x) P(y|x, θ_j)."""
         proba = self._flat.soft_proba(self._rows(X))
         if not np.all(np.isfinite(proba)):
@@ -108,7 +112,7 @@ class Mixture(BaseMixture):
         """Label of one state; the fast path of :meth:`predict` for control loops."""
         state = self._state(x)
         if self.prediction == "soft":
-            return self._label_list[int(self.predict_proba(state[None, :])[0].argmax())]
+            return self._label_list[int(self.predict_proba_soft(state[None, :])[0].argmax())]
         return self._leaf_labels[self._leaf_of_state(state)]
 
     def prune(self) -> Mixture:

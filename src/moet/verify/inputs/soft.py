@@ -261,8 +261,7 @@ def _why(deadline: Deadline) -> str:
 
 def _deployed(mixture: Mixture, X: Floats) -> NDArray[np.intp]:
     """Index of the class that the deployed predictor answers to every row."""
-    proba = mixture.predict_proba(X) if mixture.prediction == "soft" else mixture.predict_proba_hard(X)
-    return proba.argmax(axis=1)
+    return mixture.predict_proba(X).argmax(axis=1)
 
 
 def _towards(mixture: Mixture, wanted: Bools, x: Floats, found: Floats, lo: Floats, hi: Floats) -> Floats:
