@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -40,6 +41,16 @@ from moet.errors import MoetError, MoetWarning
 class _Group(TyperGroup):
     """Turns errors and warnings that are meant for the user into one line on stderr, and errors into an exit code."""
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by what they are for."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panel = getattr(command, "rich_help_panel", "Commands")
+            panels.setdefault(panel, []).append((name, command.get_short_help_str(90)))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
@@ -71,9 +82,7 @@ def _show_warning(
         typer.echo(warnings.formatwarning(message, category, filename, lineno, line), err=True, nl=False)
 
 
-app = typer.Typer(
-    cls=_Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=_Group, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -94,27 +103,19 @@ def _moet(
     """
 
 
-app.command()(fit.fit)
-app.command()(predict.predict)
-app.command()(show.show)
-app.command()(why.why)
-app.command()(plot.plot)
-app.command()(explore.explore)
-app.command()(export.export)
-app.command()(tasks.tasks)
-app.command()(teach.teach)
-app.command()(distill.distill)
-app.command()(evaluate.evaluate)
-app.command()(watch.watch)
-app.command()(verify.verify)
-app.command()(check.check)
-app.command()(compare.compare)
-app.command()(closest.closest)
-app.command()(demo.demo)
-app.command()(sweep.sweep)
-app.command()(worker.worker)
-app.command()(report.report)
-app.add_typer(bench.bench, name="bench")
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Make": (fit.fit, distill.distill, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo),
+    "Prove": (verify.verify, check.check, compare.compare, closest.closest),
+    "Look": (show.show, why.why, plot.plot, explore.explore, watch.watch),
+    "Ship": (predict.predict, export.export),
+    "Study": (sweep.sweep, worker.worker, report.report),
+}
+"""What ``moet --help`` lists, by what one wants to do."""
+
+for _panel, _commands in COMMANDS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+app.add_typer(bench.bench, name="bench", rich_help_panel="Study")
 
 
 def main() -> None:
