@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError, ModelError
-from moet.model.flat import Routing
-from moet.model.route import leaf_of_state
 from moet.model.tree import BaseTree, frozen_floats
+
+if TYPE_CHECKING:
+    from moet.model.flat import Routing  # compiled: loaded when a model is asked, not when it is read
 
 Prediction = Literal["hard", "soft"]
 """``"hard"``: the most probable expert answers (MoËT_h). ``"soft"``: all experts do, weighted by the gate (MoËT)."""
@@ -110,10 +111,10 @@ class BaseMixture(ABC):
         return self._routing.leaves(self._rows(X))
 
     def _leaf_of_state(self, state: NDArray[np.float64]) -> int:
-        leaf = leaf_of_state(state, *self._routing)
+        leaf = self._routing.leaf(state)
         if leaf < 0:
             raise InputError(f"a state must be finite, got {state.tolist()}")
-        return int(leaf)
+        return leaf
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = input_array(X)

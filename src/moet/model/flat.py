@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.route import BLOCK, leaves_of_rows, soft_probabilities
+from moet.model.route import BLOCK, leaf_of_state, leaves_of_rows, soft_probabilities
 from moet.model.tree import LEAF
 
 
@@ -73,6 +73,10 @@ class Routing(NamedTuple):
         expert, leaf = np.empty((2, len(X)), dtype=np.int32)
         leaves_of_rows(read_only_view(X), *self, expert, leaf, *self.scratch())
         return expert, leaf
+
+    def leaf(self, state: NDArray[np.float64]) -> int:
+        """Leaf that answers one state; negative if the state is not finite."""
+        return int(leaf_of_state(state, *self))
 
     def scratch(self) -> tuple[NDArray[Any], ...]:
         """Room for a block of rows."""

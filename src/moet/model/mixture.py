@@ -14,11 +14,12 @@ from moet.errors import InputError, ModelError
 from moet.model.base import BaseMixture, check_gate_and_trees
 from moet.model.base import Prediction as Prediction
 from moet.model.base import Size as Size
-from moet.model.flat import FlatMixture, Routing
 from moet.model.tree import Tree
 
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier
+
+    from moet.model.flat import FlatMixture, Routing
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +166,8 @@ class Mixture(BaseMixture):
 
     @cached_property
     def _flat(self) -> FlatMixture:
+        from moet.model.flat import FlatMixture
+
         return FlatMixture.of(self.gate_weights, self.gate_bias, self.trees)
 
     @property

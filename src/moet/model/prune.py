@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF, Tree, subtree
@@ -117,7 +116,8 @@ def _never_wins(j: int, rivals: list[int], weights: NDArray[np.float64], bias: N
     if any((bias[k], -k) > (bias[j], -j) for k in parallel):
         return True
     rivals = [k for k in rivals if k not in parallel]
-    return bool(rivals) and _is_dominated(j, _closest_rivals(j, rivals, weights, bias), weights, bias)
+    # a single rival that is not parallel is beaten somewhere
+    return len(rivals) > 1 and _is_dominated(j, _closest_rivals(j, rivals, weights, bias), weights, bias)
 
 
 def _closest_rivals(j: int, rivals: list[int], weights: NDArray[np.float64], bias: NDArray[np.float64]) -> list[int]:
@@ -126,6 +126,8 @@ def _closest_rivals(j: int, rivals: list[int], weights: NDArray[np.float64], bia
     A linear program: maximise the lead t of expert j, t <= (w_j - w_k)·x + b_j - b_k for all rivals k and t <= 1. It is
     scaled first (the features, the rivals, and all biases), which does not change the sign of the lead.
     """
+    from scipy.optimize import linprog  # half a second, which most models need not wait for
+
     n_features = weights.shape[1]
     with np.errstate(all="ignore"):
         slope = weights[j] - weights[rivals]

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
 
 Floats = NDArray[np.float64]
@@ -128,6 +127,8 @@ class _Screen:
     def __init__(self, mixture: Mixture, X: Floats) -> None:
         self._inputs = np.column_stack([np.ones(len(X)), X])
         nothing = np.zeros((1, mixture.n_features)), np.zeros(1)
+        from moet.model.flat import FlatMixture
+
         alone = [FlatMixture.of(*nothing, [tree]) for tree in mixture.trees]
         self._by_expert = np.stack([flat.leaf_class[flat.leaves(X)[1]] for flat in alone], axis=1)
         self._every = np.arange(len(X))

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError, ModelError
 from moet.model.base import BaseMixture, Prediction, check_gate_and_trees, check_names
-from moet.model.flat import Routing
-from moet.model.regression.laws import NONE, Laws
 from moet.model.regression.tree import RegressionTree
 from moet.model.tree import frozen_floats
 
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeRegressor
+
+    from moet.model.flat import Routing
+    from moet.model.regression.laws import Laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +159,19 @@ class RegressionMixture(BaseMixture):
 
     @cached_property
     def _routing(self) -> Routing:
+        from moet.model.flat import Routing
+
         return Routing.of(self.gate_weights, self.gate_bias, self.trees)
 
     @cached_property
     def _laws(self) -> Laws:
+        from moet.model.regression.laws import Laws
+
         return Laws.of(self.trees, self.n_features, self.low, self.high)
 
 
 def _finite(outputs: NDArray[np.float64], overflowing: int) -> NDArray[np.float64]:
-    if overflowing != NONE:
+    if overflowing >= 0:
         raise InputError(f"the model overflows on row {overflowing} of this input: a sum exceeds the range of float64")
     return outputs
 
