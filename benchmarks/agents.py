@@ -8,21 +8,15 @@ Files are named ALGORITHM_ENVIRONMENT.zip and ALGORITHM_ENVIRONMENT.vecnormalize
 from __future__ import annotations
 
 import argparse
-import os
 import warnings
-from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
+from brought import env_of, statistics_of, zips
 
+from moet.envs.catalog import resolve
 from moet.errors import MoetWarning
 from moet.teachers import Teacher
-
-SUCCESSORS = {
-    "LunarLander-v2": ("LunarLander-v3", {}),
-    "LunarLanderContinuous-v2": ("LunarLander-v3", {"continuous": True}),
-}
 
 
 def returns(teacher: Teacher, env: Any, episodes: int) -> np.ndarray:
@@ -48,15 +42,12 @@ def main() -> None:
     warnings.simplefilter("ignore", MoetWarning)
     warnings.simplefilter("ignore", DeprecationWarning)  # of Box2D
     print("| agent | statistics | reward | standard error | worst |\n|---|---|---|---|---|")
-    for path in sorted(Path(os.environ["MOET_AGENTS"]).glob("*.zip")):
+    for path in zips():
         if arguments.names and not any(name in path.name for name in arguments.names):
             continue
-        name = path.stem.partition("_")[2]
-        env_id, options = SUCCESSORS.get(name, (name, {}))
-        statistics = path.with_name(f"{path.stem}.vecnormalize.pkl")
-        for normalize in [None, statistics] if statistics.exists() else [None]:
+        for normalize in dict.fromkeys([None, statistics_of(path)]):
             teacher = Teacher.from_sb3(path, normalize=normalize)
-            found = returns(teacher, gymnasium.make(env_id, **options), arguments.episodes)
+            found = returns(teacher, resolve(env_of(path)).make(), arguments.episodes)
             error = found.std() / np.sqrt(len(found))
             with_them = "none" if normalize is None else "its own"
             print(f"| {path.stem} | {with_them} | {found.mean():.1f} | {error:.1f} | {found.min():.1f} |", flush=True)

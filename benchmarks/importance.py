@@ -10,51 +10,19 @@ episodes. A row that the file holds is not measured again.
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from brought import agents
 from harness import Results, Row, console, cpu_seconds, machine, show, single_threaded
 
-from moet import MoETClassifier, teachers
-from moet.distill import Teacher, distill, evaluate
+from moet import MoETClassifier
+from moet.distill import distill, evaluate
 from moet.distill.dataset import Importance
 
 KINDS: tuple[Importance, ...] = ("q_gap", "uniform")
-BUNDLED = ("cartpole", "acrobot", "mountaincar", "pendulum", "lunarlander")
-PUBLISHED = ("cartpole", "acrobot", "mountaincar", "lunarlander")
-FOREIGN = {
-    "a2c_CartPole-v1": "CartPole-v1",
-    "dqn_CartPole-v1": "CartPole-v1",
-    "qrdqn_Acrobot-v1": "Acrobot-v1",
-    "trpo_LunarLander-v2": "LunarLander-v3",
-}
 SIZES = {"lunarlander": (8, 5), "cartpole": (4, 3)}
 """Experts and depth, by task; four of depth 5 for all others."""
-
-
-class Agent(NamedTuple):
-    """Somebody's teacher and the task it plays."""
-
-    task: str
-    load: Callable[[], Teacher]
-
-
-def agents() -> Iterator[tuple[str, Agent]]:
-    """Every agent that is here, by name."""
-    for task in BUNDLED:
-        yield f"bundled {task}", Agent(task, partial(teachers.load, task))
-    for task in PUBLISHED:
-        path = Path(os.environ.get("MOET_TEACHERS", "")) / f"{task}.npz"
-        if path.is_file():
-            yield f"published {task}", Agent(task, partial(Teacher.from_arrays, path))
-    for name, env in FOREIGN.items():
-        path = Path(os.environ.get("MOET_AGENTS", "")) / f"{name}.zip"
-        if path.is_file():
-            yield name, Agent(env, partial(Teacher.from_sb3, path))
 
 
 def compare(agent: str, importance: Importance, seed: int, iterations: int, episodes: int) -> Row:

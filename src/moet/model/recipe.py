@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.bins import bin_table, no_bins
+from moet.model.deepen import deepened, deepens, shallow
 from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness, soft_share
 from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
@@ -95,18 +96,20 @@ class Run:
         self.watch(log_likelihood, lambda: snapshot.freeze(self.bench.scaler, self.settings))
 
 
-def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
+def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
     """Fit a mixture whose classes are the class indices of the table; its weights have mean 1."""
+    held_out = np.zeros(len(table), dtype=bool)
+    if len(table) >= SMALL_TABLE:
+        held_out = split(table, min(wanted.validation_fraction, MOST_HELD_OUT / len(table)), rng)
+    deepening = deepens(wanted) and bool(held_out.any())
+    settings = shallow(wanted) if deepening else wanted
     scaler = Scaler.of(table)
     bins = bin_table(table) if settings.max_depth > 0 else no_bins(table)
     smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
 
     def prepared(rows: NDArray[np.intp]) -> Bench:
-        return Bench(table.take(rows), bins.take(rows), scaler, settings.max_depth, smoothing)
+        return Bench(table.take(rows), bins.take(rows), scaler, wanted.max_depth, smoothing)
 
-    held_out = np.zeros(len(table), dtype=bool)
-    if len(table) >= SMALL_TABLE:
-        held_out = split(table, min(settings.validation_fraction, MOST_HELD_OUT / len(table)), rng)
     kept = np.flatnonzero(~held_out)
     judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, scaler, settings)
     bench = prepared(kept)
@@ -124,15 +127,22 @@ def train(table: Table, settings: Settings, rng: np.random.Generator, watch: Wat
         leaf_choices = run.leaf_choices  # what the first one chose
     best = max(runs, key=lambda run: run.score)
     hard_phase(best, settings.hard_iter - trial_rounds(settings))
-    snapshot = best.best
-    assert snapshot is not None
+    assert best.best is not None
+    found = best.score, best.best
+    if deepening:
+        leaves = dict.fromkeys(grow_options(wanted, len(bench.table), leaf) for leaf in MIN_SAMPLES_LEAF_CHOICES[:2])
+        found = max(found, deepened(bench, judge, best.best.theta, list(leaves)), key=lambda entry: entry[0])
+    score, snapshot = found
     if held_out.any() and settings.hard_iter > 0:  # the held-out rows have done their work and may now teach
-        bench = prepared(np.arange(len(table)))
-        share = (
-            hard_share(bench, snapshot.theta) if snapshot.hard else soft_share(bench, snapshot.theta, snapshot.trees)
-        )
-        snapshot = snapshot._replace(trees=bench.grow_experts(share, snapshot.options).trees)
-    return Trained(snapshot.freeze(scaler, settings), best.score, best.log_likelihoods, best.converged)
+        snapshot = regrown(prepared(np.arange(len(table))), snapshot)
+    return Trained(snapshot.freeze(scaler, settings), score, best.log_likelihoods, best.converged)
+
+
+def regrown(bench: Bench, snapshot: Snapshot) -> Snapshot:
+    """The same gate with trees grown on other rows."""
+    hard, theta, trees = snapshot.hard, snapshot.theta, snapshot.trees
+    share = hard_share(bench, theta) if hard else soft_share(bench, theta, trees)
+    return snapshot._replace(trees=bench.grow_experts(share, snapshot.options).trees)
 
 
 def most_rounds(settings: Settings) -> int:

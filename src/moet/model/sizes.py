@@ -14,8 +14,8 @@ from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
 from moet.progress import progress_bar
 
-LADDER = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 5), (8, 6), (16, 6))
-"""Experts and depth; each has room for twice the leaves of the one before."""
+LADDER = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9), (16, 12))
+"""Experts and depth; each has room for twice the leaves of the one before, or more where leaves that do not pay go."""
 
 PATIENCE = 3
 """So many sizes in a row that bring nothing end the search."""

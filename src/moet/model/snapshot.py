@@ -18,12 +18,16 @@ from moet.model.tree import Tree
 
 
 class Snapshot(NamedTuple):
-    """Gate parameters and trees as they were after some step; how the trees were grown, and in which phase."""
+    """Gate parameters and trees as they were after some step; how the trees were grown, and in which phase.
+
+    ``leaf_cost`` is the weight of the rows that a leaf must answer better than the one it was split from, or go.
+    """
 
     theta: NDArray[np.float64]
     trees: list[GrownTree]
     options: GrowOptions
     hard: bool = False
+    leaf_cost: float = 0.0
 
     def flatten(self, scaler: Scaler, settings: Settings) -> FlatMixture:
         """Return the form that predicts."""
@@ -37,16 +41,15 @@ class Snapshot(NamedTuple):
 
     def _final_trees(self, settings: Settings) -> list[GrownTree] | list[Tree]:
         """Return the trees after cost-complexity pruning."""
-        if settings.ccp_alpha == 0:
+        if settings.ccp_alpha == self.leaf_cost == 0:
             return self.trees
+        trees = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in self.trees]
+        weights = [t.class_weight.sum(axis=1) for t in self.trees]
         return [
-            cost_complexity_prune(
-                Tree(t.feature, t.threshold, t.left, t.right, t.value),
-                t.class_weight.sum(axis=1),
-                settings.ccp_alpha,
-                settings.criterion,
-            )
-            for t in self.trees
+            cost_complexity_prune(tree, weight, self.leaf_cost / weight[0], "error")
+            if self.leaf_cost > 0
+            else cost_complexity_prune(tree, weight, settings.ccp_alpha, settings.criterion)
+            for tree, weight in zip(trees, weights, strict=True)
         ]
 
 
