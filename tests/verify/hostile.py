@@ -16,6 +16,7 @@ from moet.verify.checker.meter import Meter
 from moet.verify.checking import checked
 from moet.verify.systems import AffineSystem
 
+from .laws import nudged, random_laws
 from .loops import tank, valve
 from .small import half_planes, random_mixture, scaled
 
@@ -43,7 +44,19 @@ VALUES: list[Any] = [
 ]
 """One or more of everything that JSON can say."""
 
-KINDS = ["always", "equivalent", "closest", "safe", "reaches", "blocks", "invariant", "arrival"]
+KINDS = [
+    "always",
+    "equivalent",
+    "closest",
+    "bounds",
+    "tolerance",
+    "distance",
+    "safe",
+    "reaches",
+    "blocks",
+    "invariant",
+    "arrival",
+]
 
 
 class Proof(NamedTuple):
@@ -78,10 +91,14 @@ def proof(kind: str) -> Proof:
     """A short proof of a kind."""
     cube = Box.from_bounds(-np.ones(3), np.ones(3))
     a, sure = random_mixture(1, n_experts=3, depth=2), half_planes((1.0, 0.5, 0.25), 1.8)
+    laws = random_laws(1)
     questions = {
         "always": lambda: (always(sure, cube, ["right"]), sure),
         "equivalent": lambda: (equivalent(a, scaled(a), cube), a, scaled(a)),
         "closest": lambda: (closest(a, [0.1, -0.2, 0.3], "l1", cube), a),
+        "bounds": lambda: (always(laws, cube, ["u <= 9", "u + w <= 15"]), laws),
+        "tolerance": lambda: (equivalent(laws, nudged(laws), cube, tolerance=0.01), laws, nudged(laws)),
+        "distance": lambda: (closest(laws, [0.1, -0.2, 0.3], "l1", cube, tolerance=0.3), laws),
         "safe": lambda: (safe(up_to(1.0), integrator(), steps=3), up_to(1.0), integrator()),
         "reaches": lambda: (reaches(up_to(5.0), integrator(), within=2), up_to(5.0), integrator()),
         "blocks": lambda: (safe(valve(), tank(), steps=3), valve(), tank()),

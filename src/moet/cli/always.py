@@ -1,4 +1,4 @@
-"""``moet verify --always``: whether every input of a domain is answered with one of some labels."""
+"""``moet verify --always``: whether every input of a domain is answered with one of some labels, or such numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from moet.cli.output import check_writable, print_json, print_report
 from moet.cli.verdicts import (
+    answer_text,
     domain,
     exit_code,
     label_of,
@@ -32,13 +33,14 @@ def answer_always(
     """Ask, tell the verdict and end with its exit code."""
     if certificate is not None:
         check_writable(certificate)
-    from moet.model.file import as_mixture, digest
-    from moet.verify.arguments import CPU_LIMIT
+    from moet.model.file import as_model, digest
+    from moet.verify.arguments import CPU_LIMIT, answers_with_numbers
     from moet.verify.inputs.queries import always
     from moet.verify.result import Proved, Refuted
 
-    mixture = as_mixture(model)
-    permitted = [label_of(text, mixture) for text in answers]
+    mixture = as_model(model)
+    numbers = answers_with_numbers(mixture)
+    permitted = answers if numbers else [label_of(text, mixture) for text in answers]
     seconds = CPU_LIMIT if cpu_limit is None else cpu_limit
     verdict = always(mixture, domain(where), permitted, timeout=timeout, cpu_limit=seconds, seed=seed)
     saved = save_certificate(verdict, certificate)
@@ -58,9 +60,10 @@ def answer_always(
             }
         )
         raise typer.Exit(exit_code(verdict))
-    claim = f"the answer is always {' or '.join(answers)}{f' where {where}' if where else ''}"
+    always_so = " and ".join(answers) if numbers else f"the answer is always {' or '.join(answers)}"
+    claim = f"{always_so}{f' where {where}' if where else ''}"
     if isinstance(verdict, Refuted):
-        typer.echo(f"refuted: not always; the answer is {verdict.answers[0]} at")
+        typer.echo(f"refuted: not always; the answer is {answer_text(verdict.answers[0])} at")
         print_report({name: f"{value:.17g}" for name, value in (point or {}).items()})
         typer.echo()
     else:

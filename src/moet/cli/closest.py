@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,7 @@ from moet.cli.verdicts import (
     Seed,
     Timeout,
     Where,
+    answer_text,
     domain,
     finite,
     label_of,
@@ -33,7 +34,13 @@ def closest(
     norm: Annotated[
         Literal["linf", "l1"], typer.Option(help="How to measure: the largest change (linf), or their sum (l1).")
     ] = "linf",
-    answer: Annotated[str | None, typer.Option(help="The answer to look for; by default any other.")] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(help='The answer to look for; by default any other. Of numbers a condition: "torque >= 1".'),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0.0, help="Of numbers: look for an output that changes by more than this.")
+    ] = None,
     where: Where = None,
     certificate: CertificateFile = None,
     timeout: Timeout = None,
@@ -47,14 +54,16 @@ def closest(
     """
     if certificate is not None:
         check_writable(certificate)
-    from moet.model.file import as_mixture
+    from moet.model.file import as_model
+    from moet.verify.arguments import answers_with_numbers
     from moet.verify.inputs.nearest import closest as find_closest
     from moet.verify.result import Unknown
 
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     x = read_input(at, mixture)
-    wanted = None if answer is None else label_of(answer, mixture)
-    found = find_closest(mixture, x, norm, domain(where), wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
+    wanted = answer if answer is None or answers_with_numbers(mixture) else label_of(answer, mixture)
+    limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": cpu_limit, "seed": seed}
+    found = find_closest(mixture, x, norm, domain(where), wanted, tolerance=tolerance, **limits)
     if isinstance(found, Unknown):
         if as_json:
             print_json({**verdict_document(found), "question": "closest", "model": str(model), "at": named(x, mixture)})
@@ -81,14 +90,16 @@ def closest(
             }
         )
         return
+    what = f"the answer {answer}" if answer is not None else "another answer"
+    what = what if tolerance is None else f"an output that is off by more than {tolerance:g}"
     report = verdict_report(found) | ({"certificate": saved} if saved else {})
     if found.point is None or math.isinf(found.distance):
-        typer.echo("proved: there is no input with another answer")
+        typer.echo(f"proved: there is no input with {what}")
         print_claim(found.claim)
         print_report(report)
         return
-    typer.echo(f"proved: the nearest input with another answer is at {norm} distance {found.distance:.17g}")
-    report = {"answer": str(found.answer)} | report
+    typer.echo(f"proved: the nearest input with {what} is at {norm} distance {found.distance:.17g}")
+    report = {"answer": answer_text(found.answer)} | report
     changes = zip(mixture.feature_names, x.tolist(), found.point.tolist(), strict=True)
     print_report({name: _change(before, after) for name, before, after in changes} | report)
     print_claim(found.claim)

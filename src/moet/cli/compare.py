@@ -15,6 +15,7 @@ from moet.cli.verdicts import (
     Seed,
     Timeout,
     Where,
+    answer_text,
     domain,
     exit_code,
     label_of,
@@ -26,7 +27,7 @@ from moet.cli.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from moet.model.mixture import Mixture
+    from moet.model.base import BaseMixture
     from moet.verify.result import Differences
 
 
@@ -35,6 +36,9 @@ def compare(
     second: Annotated[Path, typer.Argument(help="Model file of a model with the same features.")],
     where: Where = None,
     classes: Annotated[list[str] | None, typer.Option(help="Compare by this class only; may be given again.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0.0, help="Of numbers: by how much an output may be off; 0 by default.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Regions with different answers to find.")] = 5,
     certificate: CertificateFile = None,
     timeout: Timeout = None,
@@ -48,18 +52,21 @@ def compare(
     """
     if certificate is not None:
         check_writable(certificate)
-    from moet.model.file import as_mixture
+    from moet.model.file import as_model
+    from moet.verify.arguments import answers_with_numbers
     from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.queries import equivalent
     from moet.verify.result import Proved, Refuted
 
-    a, b = as_mixture(first), as_mixture(second)
+    a, b = as_model(first), as_model(second)
+    numbers = answers_with_numbers(a) or answers_with_numbers(b)
     wanted = None if not classes else [label_of(text, a, b) for text in classes]
     box = domain(where)
-    verdict = equivalent(a, b, box, wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
+    limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": cpu_limit, "seed": seed}
+    verdict = equivalent(a, b, box, wanted, tolerance=tolerance, **limits)
     found = None
-    if isinstance(verdict, Refuted) and a.prediction == b.prediction == "hard":
-        found = differences(a, b, box, limit, wanted, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
+    if isinstance(verdict, Refuted) and not numbers and a.prediction == b.prediction == "hard":
+        found = differences(a, b, box, limit, wanted, **limits)
     saved = save_certificate(verdict, certificate)
     if as_json:
         print_json(
@@ -69,6 +76,7 @@ def compare(
                 "models": [str(first), str(second)],
                 "where": where,
                 "classes": wanted,
+                "tolerance": tolerance,
                 "point": named(verdict.point, a) if isinstance(verdict, Refuted) else None,
                 "answers": list(verdict.answers) if isinstance(verdict, Refuted) else None,
                 "differences": None if found is None else _document(found, a),
@@ -81,7 +89,7 @@ def compare(
         points = [(verdict.point, verdict.answers)] if found is None else zip(found.points, found.answers, strict=True)
         for point, answers in points:
             at = ", ".join(f"{name}={value:.6g}" for name, value in (named(point, a) or {}).items())
-            typer.echo(f"  {json.dumps(answers[0])} / {json.dumps(answers[1])} at {at}")
+            typer.echo(f"  {_told(answers[0])} / {_told(answers[1])} at {at}")
     else:
         typer.echo("proved: the models are equivalent" if isinstance(verdict, Proved) else "unknown")
     print_claim(verdict.claim)
@@ -90,7 +98,11 @@ def compare(
     raise typer.Exit(exit_code(verdict))
 
 
-def _document(found: Differences, mixture: Mixture) -> dict[str, Any]:
+def _told(answer: Any) -> str:
+    return answer_text(answer) if isinstance(answer, dict) else json.dumps(answer)
+
+
+def _document(found: Differences, mixture: BaseMixture) -> dict[str, Any]:
     return {
         "points": [named(point, mixture) for point in found.points],
         "answers": [list(pair) for pair in found.answers],

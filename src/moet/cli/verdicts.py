@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moet.model.base import BaseMixture
-    from moet.model.mixture import Mixture
+    from moet.model.file import Model
     from moet.verify.box import Box
     from moet.verify.result import Verdict
 
@@ -38,12 +38,21 @@ def domain(where: str | None) -> Box | None:
     return None if where is None else Box.parse(where)
 
 
-def label_of(text: str, *mixtures: Mixture) -> Any:
+def label_of(text: str, *models: Model) -> Any:
     """Return the class that is written like this."""
-    known = {str(label): label for mixture in mixtures for label in mixture.classes.tolist()}
+    from moet.model.file import as_mixture
+
+    known = {str(label): label for model in models for label in as_mixture(model).classes.tolist()}
     if text not in known:
         raise InputError(f"there is no class {text!r}; the model has {', '.join(known)}")
     return known[text]
+
+
+def answer_text(answer: Any) -> str:
+    """An answer for people: a label, or outputs by name."""
+    if isinstance(answer, dict):
+        return ", ".join(f"{name} = {value:.17g}" for name, value in answer.items())
+    return str(answer)
 
 
 def name_of(verdict: Verdict) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moet.cli.always import answer_always
+from moet.cli.extent import answer_range
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
@@ -36,7 +37,13 @@ def verify(
     steps: Annotated[int | None, typer.Option(min=0, help="Stay safe so many steps; for ever by default.")] = None,
     within: Annotated[int | None, typer.Option(min=0, help="Reach the goal in so many steps instead.")] = None,
     goal: Annotated[list[str] | None, typer.Option(help='Goal, such as "position >= 0.5"; may be repeated.')] = None,
-    always: Annotated[list[str] | None, typer.Option(help="Always give this answer instead; may be repeated.")] = None,
+    always: Annotated[
+        list[str] | None,
+        typer.Option(help='Always give this answer instead, or meet a condition like "torque <= 1"; may be repeated.'),
+    ] = None,
+    in_range: Annotated[
+        bool, typer.Option("--range", help="Say between which numbers the outputs are instead.")
+    ] = False,
     where: Where = None,
     certificate: CertificateFile = None,
     plot: Annotated[Path | None, typer.Option(help="File to draw a counterexample to, such as trace.png.")] = None,
@@ -54,19 +61,23 @@ def verify(
     """Prove something about a model, or find a counterexample.
 
     With --system: do all runs of that system stay safe (or, with --within, reach the goal) when the model chooses the
-    actions? With --always: does the model always give that answer where --where says? Exit codes: 0 proved, 1 refuted,
-    3 unknown.
+    actions? With --always: does the model always give that answer, or numbers that meet that condition, where --where
+    says? With --range: what are the least and the largest numbers it answers with there? Exit codes: 0 proved,
+    1 refuted, 3 unknown.
     """
-    if (system is None) == (always is None):
-        raise InputError("give either --system (a question about runs) or --always (a question about answers)")
+    if [system is not None, always is not None, in_range].count(True) != 1:
+        raise InputError("give one of --system (a question about runs), --always and --range (about single answers)")
     if always is not None:
         answer_always(model, always, where, certificate, timeout, cpu_limit, seed, as_json)
+        return
+    if in_range:
+        answer_range(model, where, certificate, timeout, cpu_limit, seed, as_json)
         return
     for path in (certificate, plot):
         if path is not None:
             check_writable(path)
     if where is not None:
-        raise InputError("--where goes with --always; first states of runs are part of the system")
+        raise InputError("--where goes with --always and --range; first states of runs are part of the system")
     if within is None and goal:
         raise InputError("--goal goes with --within, the number of steps to reach it in")
     if within is not None and steps is not None:

@@ -65,8 +65,9 @@ def as_mixture(model: Any) -> Mixture:
     held = as_model(model)
     if isinstance(held, RegressionMixture):
         raise ModelError(
-            f"this model answers with numbers ({', '.join(held.outputs)}), and this question is about labels; "
-            f"`moet predict`, `moet show`, `moet why` and `moet export` read it; or fit a MoETClassifier to labels"
+            f"this model answers with numbers ({', '.join(held.outputs)}), and this question is about labels; `moet "
+            f"predict`, `show`, `why`, `verify --range`, `verify --always`, `closest`, `compare`, `plot`, `explore` "
+            f"and `export` read it; or fit a MoETClassifier to labels"
         )
     return held
 

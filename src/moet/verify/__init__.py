@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from moet.verify.inputs.queries import always, equivalent
     from moet.verify.loops.questions import reaches, safe
     from moet.verify.loops.sets.propagate import proven_ranges
-    from moet.verify.result import Closest, Differences, Proved, Refuted, Trace, Unknown, Verdict
+    from moet.verify.outputs.extent import range
+    from moet.verify.result import Closest, Differences, Proved, Range, Refuted, Trace, Unknown, Verdict
 
 __all__ = [
     "Box",
@@ -26,6 +27,7 @@ __all__ = [
     "Closest",
     "Differences",
     "Proved",
+    "Range",
     "Refuted",
     "Trace",
     "Unknown",
@@ -36,6 +38,7 @@ __all__ = [
     "differences",
     "equivalent",
     "proven_ranges",
+    "range",
     "reaches",
     "robustness_radius",
     "safe",
@@ -47,7 +50,8 @@ _HOME = {
     **dict.fromkeys(["always", "equivalent"], "inputs.queries"),
     **dict.fromkeys(["closest", "robustness_radius"], "inputs.nearest"),
     "differences": "inputs.difference_regions",
-    **dict.fromkeys(["Closest", "Differences", "Proved", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
+    "range": "outputs.extent",
+    **dict.fromkeys(["Closest", "Differences", "Proved", "Range", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
     **dict.fromkeys(["reaches", "safe"], "loops.questions"),
     "proven_ranges": "loops.sets.propagate",
     "Box": "box",

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.base import BaseMixture
-from moet.model.file import as_mixture
+from moet.model.file import as_mixture, as_model
 from moet.model.mixture import Mixture
+from moet.model.regression.mixture import RegressionMixture
 from moet.verify.box import Bounds, Box
 from moet.verify.rounding import FURTHEST
 
@@ -28,6 +29,17 @@ _MOST_OPEN = 12
 def is_soft(mixture: Mixture) -> bool:
     """Whether several experts vote; one alone answers as in a hard mixture."""
     return mixture.prediction == "soft" and mixture.n_experts > 1
+
+
+def answers_with_numbers(model: Any) -> bool:
+    """Whether a question about this model is one about outputs."""
+    return isinstance(as_model(model), RegressionMixture)
+
+
+def check_no_tolerance(tolerance: Any) -> None:
+    """Complain about a tolerance where there are no numbers that could be off."""
+    if tolerance is not None:
+        raise InputError("this model answers with labels, which are the same or not: leave the tolerance out")
 
 
 def known_labels(labels: Iterable[Any], mixtures: Sequence[Mixture]) -> list[Any]:
@@ -46,6 +58,14 @@ def known_labels(labels: Iterable[Any], mixtures: Sequence[Mixture]) -> list[Any
 def comparable(a: Any, b: Any) -> tuple[Mixture, Mixture]:
     """Return the mixtures of two models if they are about the same features and have classes in common."""
     first, second = as_mixture(a), as_mixture(b)
+    check_same_features(first, second)
+    if not set(first.classes.tolist()) & set(second.classes.tolist()):
+        raise InputError(f"no class in common: {listed(first.classes)} and {listed(second.classes)}")
+    return first, second
+
+
+def check_same_features(first: BaseMixture, second: BaseMixture) -> None:
+    """Complain about two models whose inputs are not the same."""
     if first.n_features != second.n_features:
         raise InputError(f"the models have {first.n_features} and {second.n_features} features")
     unnamed = tuple(f"x{k}" for k in range(first.n_features))
@@ -53,9 +73,6 @@ def comparable(a: Any, b: Any) -> tuple[Mixture, Mixture]:
         raise InputError(
             f"the models have different features: {listed(first.feature_names)} and {listed(second.feature_names)}"
         )
-    if not set(first.classes.tolist()) & set(second.classes.tolist()):
-        raise InputError(f"no class in common: {listed(first.classes)} and {listed(second.classes)}")
-    return first, second
 
 
 def common_groups(pair: Sequence[Mixture], wanted: list[Any] | None) -> list[NDArray[np.int64]]:
@@ -67,7 +84,7 @@ def common_groups(pair: Sequence[Mixture], wanted: list[Any] | None) -> list[NDA
     return [np.array([number[label] for label in mixture.classes.tolist()]) for mixture in pair]
 
 
-def domain_bounds(domain: Box | None, mixture: Mixture) -> Bounds:
+def domain_bounds(domain: Box | None, mixture: BaseMixture) -> Bounds:
     """Sides of a domain that is to be searched."""
     if domain is not None and not isinstance(domain, Box):
         raise InputError(f"domain must be a Box, got {type(domain).__name__}")
@@ -91,17 +108,22 @@ def state(x: ArrayLike, mixture: BaseMixture) -> Floats:
     return array
 
 
-def parts_of_one_sign(mixture: Mixture, lo: Floats, hi: Floats) -> Iterator[Bounds]:
-    """Cut a box at zero along open features that the gate uses.
+def used_by_gate(mixture: BaseMixture) -> NDArray[np.bool_]:
+    """Features that decide which expert answers."""
+    used: NDArray[np.bool_] = np.any(mixture.gate_weights, axis=0) & (mixture.n_experts > 1)
+    return used
 
-    In each part the absolute value of such a feature is linear, and so is the bound of the gate's rounding error.
+
+def parts_of_one_sign(mixture: BaseMixture, used: NDArray[np.bool_], lo: Floats, hi: Floats) -> Iterator[Bounds]:
+    """Cut a box at zero along open features that are used.
+
+    In each part the absolute value of such a feature is linear, and so are the bounds of rounding errors.
     """
     is_open = np.isinf(lo) | np.isinf(hi)
-    used = np.any(mixture.gate_weights, axis=0) if mixture.n_experts > 1 else np.zeros(len(lo), dtype=bool)
     cut = np.flatnonzero(is_open & used & (lo < 0) & (hi > 0))
     if len(cut) > _MOST_OPEN:
         names = [mixture.feature_names[k] for k in cut]
-        raise InputError(f"more than {_MOST_OPEN} features of the gate are open on both sides: bound some of {names}")
+        raise InputError(f"more than {_MOST_OPEN} features that are used are open on both sides: bound some of {names}")
     for positive in product([False, True], repeat=len(cut)):
         part_lo, part_hi = lo.copy(), hi.copy()
         for k, above_zero in zip(cut, positive, strict=True):

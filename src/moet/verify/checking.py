@@ -15,8 +15,10 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.plain import plain_model
 from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.words import ABOUT_OUTPUTS
 
 _ABOUT_MODELS = ("always", "equivalent", "closest")
+
 _BY_PATHS = ("safe", "reaches")
 _BY_SETS = ("blocks", "invariant", "arrival")
 
@@ -71,6 +73,12 @@ def _check(certificate: Certificate, subjects: tuple[Any, ...], meter: Meter) ->
         from moet.verify.checker.inputs import check_static
 
         check_static(certificate, [plain_model(subject) for subject in subjects], meter)
+        return
+    if kind in ABOUT_OUTPUTS:
+        from moet.verify.checker.outputs import check_outputs
+        from moet.verify.checker.plain_laws import plain_laws
+
+        check_outputs(certificate, [plain_laws(subject) for subject in subjects], meter)
         return
     if not about_system(kind):
         raise CertificateError(f"unknown kind of proof: {kind!r}")

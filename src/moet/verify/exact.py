@@ -48,13 +48,18 @@ class ExactMixture:
         logits = [b * scale + sum(map(mul, row, whole)) for row, b in self._whole]
         return logits.index(max(logits))
 
+    def leaf(self, x: Sequence[Fraction]) -> tuple[int, int]:
+        """Expert that answers ``x``, and the leaf of its tree."""
+        expert = self.expert(x)
+        tree, node = self.mixture.trees[expert], 0
+        while (feature := tree.feature[node]) != LEAF:
+            node = int((tree.left if x[feature] <= Fraction(float(tree.threshold[node])) else tree.right)[node])
+        return expert, node
+
     def answer(self, x: Sequence[Fraction]) -> int:
         """Index of the class that answers ``x``."""
-        tree = self.mixture.trees[self.expert(x)]
-        node = 0
-        while (feature := tree.feature[node]) != LEAF:
-            node = tree.left[node] if x[feature] <= Fraction(float(tree.threshold[node])) else tree.right[node]
-        return int(tree.value[node].argmax())
+        expert, node = self.leaf(x)
+        return int(self.mixture.trees[expert].value[node].argmax())
 
     def rows(self, expert: int) -> list[Row]:
         """Conditions under which ``expert`` answers, one per rival in order: strict where the rival would win a tie."""

@@ -15,7 +15,7 @@ from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.model.text import how_to_harden
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF, BaseTree, Tree
 from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly, rounded
 from moet.verify.rational import ZERO, Row, Side, decide
@@ -150,7 +150,7 @@ class Cell(NamedTuple):
         return bool(np.any((self.lo > self.hi) | ((self.lo == self.hi) & self.above)))
 
 
-def cells(tree: Tree, only: NDArray[np.int64], lo: Floats, hi: Floats) -> Iterator[Cell]:
+def cells(tree: BaseTree, only: NDArray[np.int64], lo: Floats, hi: Floats) -> Iterator[Cell]:
     """Topmost nodes of a single group, from left to right; unreachable ones are left out."""
     stack = [Cell(0, lo, hi, np.zeros(len(lo), dtype=bool))]
     while stack:
@@ -163,7 +163,7 @@ def cells(tree: Tree, only: NDArray[np.int64], lo: Floats, hi: Floats) -> Iterat
             stack += reversed(children(tree, cell))
 
 
-def children(tree: Tree, cell: Cell) -> tuple[Cell, Cell]:
+def children(tree: BaseTree, cell: Cell) -> tuple[Cell, Cell]:
     """Parts of a cell on either side of the test at its node."""
     feature, threshold = tree.feature[cell.node], tree.threshold[cell.node]
     lo, hi, above = cell.lo.copy(), cell.hi.copy(), cell.above.copy()

@@ -138,6 +138,35 @@ class Closest(Proved):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Range(Proved):
+    """Between which numbers the outputs of a model are; the certificate proves it of the model as deployed.
+
+    Arrays have one entry, or one row, per output, in the order of ``outputs``.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+    low, high : array of float, shape (n_outputs,)
+        Proved bounds; infinite where there is none.
+    least, largest : array of float, shape (n_outputs,)
+        What the deployed model answers at ``least_at`` and ``largest_at``: so tight are the bounds.
+    least_at, largest_at : array of float, shape (n_outputs, n_features)
+        Inputs of the domain. In exact arithmetic the outputs there are the same, but for the rounding of their sums.
+    gap : float
+        The largest of ``high - largest`` and ``least - low``.
+    """
+
+    outputs: tuple[str, ...]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    least: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    least_at: NDArray[np.float64]
+    largest_at: NDArray[np.float64]
+    gap: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Differences:
     """Where two models give different answers.
 

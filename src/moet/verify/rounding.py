@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 
 Floats = NDArray[np.float64]
 
@@ -111,6 +111,6 @@ def gate_errors(weights: Floats, bias: Floats, lo: Floats, hi: Floats) -> Floats
     return errors.constant
 
 
-def gate_epsilon(mixture: Mixture, lo: Floats, hi: Floats) -> float:
+def gate_epsilon(mixture: BaseMixture, lo: Floats, hi: Floats) -> float:
     """Difference of two real logits over a box beyond which float64 arithmetic orders them in the same way."""
     return 2.0 * float(gate_errors(mixture.gate_weights, mixture.gate_bias, lo, hi).max())

@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
 from moet.verify.checker.meter import Meter, cost
-from moet.verify.checker.plain import PlainTree
+from moet.verify.checker.plain import PlainTree, Tests
 
-_SPLIT, _CUT, _EXACT_CUT = 0, 1, 2
+SPLIT, CUT, EXACT_CUT = 0, 1, 2
+"""Codes of records: both children follow; or the multipliers of a contradiction, with exponents if exact."""
+
 _LARGEST_EXPONENT = 2**16
 _MOST_MULTIPLIERS = 10**4
 _MOST_WAITING = 10**7
@@ -76,32 +78,32 @@ def check_agreement(
             while stack:
                 node_a, node_b, box = stack.pop()
                 group_a, group_b = a.only[e][node_a], b.only[f][node_b]
-                if group_a == group_b >= 0 or _is_empty(box, ball):
+                if group_a == group_b >= 0 or is_empty(box, ball):
                     continue
                 if len(stack) * len(sides) > _MOST_WAITING:
                     raise CertificateError("too many boxes wait to be looked at: the trees are too deep")
                 code = records.code()
-                if code in (_CUT, _EXACT_CUT):
+                if code in (CUT, EXACT_CUT):
                     conditions = [*a.conditions(e), *b.conditions(f)]
-                    _check_cut(_multipliers(records, code), conditions, silent, box, ball, records.meter)
-                elif code != _SPLIT:
+                    check_cut(read_multipliers(records, code), conditions, silent, box, ball, records.meter)
+                elif code != SPLIT:
                     raise CertificateError(f"unknown code {code}")
                 elif group_a < 0:
-                    low, high = _halves(tree_a, node_a, box)
+                    low, high = halves(tree_a, node_a, box)
                     stack += [(tree_a.right[node_a], node_b, high), (tree_a.left[node_a], node_b, low)]
                 elif group_b < 0:
-                    low, high = _halves(tree_b, node_b, box)
+                    low, high = halves(tree_b, node_b, box)
                     stack += [(node_a, tree_b.right[node_b], high), (node_a, tree_b.left[node_b], low)]
                 else:
                     raise CertificateError(f"no proof that experts {e} and {f} agree in nodes {node_a} and {node_b}")
 
 
-def _multipliers(records: Records, code: int) -> list[tuple[int, Fraction]]:
+def read_multipliers(records: Records, code: int) -> list[tuple[int, Fraction]]:
     """Conditions with their multipliers, none of them negative; in an exact cut each comes with an exponent."""
     (count,) = records.refs(1)
     if not 0 <= count <= _MOST_MULTIPLIERS:
         raise CertificateError(f"a cut with {count} multipliers")
-    if code == _CUT:
+    if code == CUT:
         return [(ref, Fraction(number)) for ref, number in records.multipliers(count)]
     refs, numbers = records.refs(2 * count), records.numbers(count)
     found = []
@@ -112,7 +114,7 @@ def _multipliers(records: Records, code: int) -> list[tuple[int, Fraction]]:
     return found
 
 
-def _check_cut(
+def check_cut(
     multipliers: list[tuple[int, Fraction]],
     conditions: list[Condition],
     silent: set[int],
@@ -120,6 +122,7 @@ def _check_cut(
     ball: Ball | None,
     meter: Meter,
 ) -> None:
+    """Raise unless the conditions, times their multipliers, contradict the body; ``silent`` ones are no conditions."""
     scale = math.lcm(*(factor.denominator for _, factor in multipliers))
     direction, bound, strict = [0] * len(box), 0, False
     for ref, factor in multipliers:
@@ -161,7 +164,8 @@ def _clamp(value: int, low: Side, high: Side) -> Any:
     return min(max(value, low.place), high.place)
 
 
-def _is_empty(box: list[tuple[Side, Side]], ball: Ball | None) -> bool:
+def is_empty(box: list[tuple[Side, Side]], ball: Ball | None) -> bool:
+    """Whether a box has no point, or none in the ball."""
     for low, high in box:
         if low.place > high.place or (low.place == high.place and (low.strict or high.strict)):
             return True
@@ -171,8 +175,8 @@ def _is_empty(box: list[tuple[Side, Side]], ball: Ball | None) -> bool:
     return bool(sum(distances) >= ball.radius)
 
 
-def _halves(
-    tree: PlainTree, node: int, box: list[tuple[Side, Side]]
+def halves(
+    tree: Tests, node: int, box: list[tuple[Side, Side]]
 ) -> tuple[list[tuple[Side, Side]], list[tuple[Side, Side]]]:
     """Parts of a box where x[feature] <= threshold, and where it is greater. Thresholds are coordinates here."""
     k, threshold = tree.feature[node], tree.threshold[node]

@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.plain import Label, PlainModel, typed
+from moet.verify.checker.plain import Label, PlainGate, PlainModel, typed
+from moet.verify.checker.plain_laws import PlainLaws
 from moet.verify.checker.plain_system import HalfSpace, PlainSystem, Sides, Vector, half_spaces
 from moet.verify.checker.reading import double, doubles, exact, interval, items, members, shown, text, whole
 
@@ -51,6 +52,31 @@ class Closest(NamedTuple):
     point: Vector
     norm: str
     answer: Label | None
+    distance: Fraction | None
+
+
+class Bounds(NamedTuple):
+    """In the box the outputs meet all these conditions."""
+
+    box: Body
+    conditions: list[HalfSpace]
+
+
+class Tolerance(NamedTuple):
+    """In the box no output of one model is off that of the other by more than this."""
+
+    box: Body
+    tolerance: Fraction
+
+
+class Distance(NamedTuple):
+    """In the box, inputs whose outputs meet the conditions, or are off those at ``point`` by more, are this far."""
+
+    box: Body
+    point: Vector
+    norm: str
+    conditions: list[HalfSpace] | None
+    tolerance: Fraction | None
     distance: Fraction | None
 
 
@@ -125,10 +151,7 @@ def always(claim: Any, model: PlainModel) -> Always:
 def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
     """Read the claim of a proof that two models are equivalent."""
     members(claim, "the claim", ("models", "lo", "hi", "classes"))
-    for digest, model in zip(items(claim["models"], "models", 2), (first, second), strict=True):
-        _named(digest, model.digest, "model")
-    if len(first.feature_names) != len(second.feature_names):
-        raise CertificateError("the models have different numbers of features")
+    _pair(claim["models"], first, second)
     if first.class_type != second.class_type:
         raise CertificateError(f"the models have classes of types {first.class_type} and {second.class_type}")
     classes = claim["classes"]
@@ -136,20 +159,75 @@ def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
     return Equivalent(_box(claim, first), wanted)
 
 
+def _pair(digests: Any, first: PlainGate, second: PlainGate) -> None:
+    """Complain unless a claim is about these two models, which have as many features."""
+    for digest, model in zip(items(digests, "models", 2), (first, second), strict=True):
+        _named(digest, model.digest, "model")
+    if len(first.feature_names) != len(second.feature_names):
+        raise CertificateError("the models have different numbers of features")
+
+
 def closest(claim: Any, model: PlainModel) -> Closest:
     """Read the claim of a proof that inputs with other answers keep a distance."""
     members(claim, "the claim", ("model", "lo", "hi", "point", "norm", "answer", "distance"))
     _named(claim["model"], model.digest, "model")
-    if claim["norm"] not in ("l1", "linf"):
-        raise CertificateError(f"there is no norm {shown(claim['norm'])}")
-    answer, distance = claim["answer"], claim["distance"]
+    answer = claim["answer"]
     if answer is not None:
         (answer,) = _labels([answer], "answer", [model])
-    radius = None if distance is None else exact(text(distance, "distance"), "distance")
-    if radius is not None and radius < 0:
-        raise CertificateError("the claimed distance is negative")
-    point = doubles(claim["point"], "point", len(model.feature_names))
-    return Closest(_box(claim, model), point, claim["norm"], answer, radius)
+    point, norm, radius = _ball(claim, model)
+    return Closest(_box(claim, model), point, norm, answer, radius)
+
+
+def _ball(claim: dict[str, Any], model: PlainGate) -> tuple[Vector, str, Fraction | None]:
+    """Centre, norm and radius of a ball; its radius is None if there is no bound."""
+    if claim["norm"] not in ("l1", "linf"):
+        raise CertificateError(f"there is no norm {shown(claim['norm'])}")
+    radius = None if claim["distance"] is None else _not_negative(claim["distance"], "distance")
+    return doubles(claim["point"], "point", len(model.feature_names)), claim["norm"], radius
+
+
+def _not_negative(value: Any, where: str) -> Fraction:
+    number = exact(text(value, where), where)
+    if number < 0:
+        raise CertificateError(f"the claimed {where} is negative")
+    return number
+
+
+def bounds(claim: Any, model: PlainLaws) -> Bounds:
+    """Read the claim of a proof that outputs meet conditions."""
+    members(claim, "the claim", ("model", "lo", "hi", "conditions"))
+    _named(claim["model"], model.digest, "model")
+    return Bounds(_box(claim, model), _conditions(claim["conditions"], model))
+
+
+def tolerance(claim: Any, first: PlainLaws, second: PlainLaws) -> Tolerance:
+    """Read the claim of a proof that the outputs of two models are nearly alike."""
+    members(claim, "the claim", ("models", "lo", "hi", "tolerance"))
+    _pair(claim["models"], first, second)
+    if first.outputs != second.outputs:
+        raise CertificateError("the models have different outputs")
+    return Tolerance(_box(claim, first), _not_negative(claim["tolerance"], "tolerance"))
+
+
+def distance(claim: Any, model: PlainLaws) -> Distance:
+    """Read the claim of a proof that inputs with such outputs keep a distance."""
+    members(claim, "the claim", ("model", "lo", "hi", "point", "norm", "conditions", "tolerance", "distance"))
+    _named(claim["model"], model.digest, "model")
+    conditions, change = claim["conditions"], claim["tolerance"]
+    if (conditions is None) == (change is None):
+        raise CertificateError("the claim needs either conditions or a tolerance")
+    wanted = None if conditions is None else _conditions(conditions, model)
+    point, norm, radius = _ball(claim, model)
+    most = None if change is None else _not_negative(change, "tolerance")
+    return Distance(_box(claim, model), point, norm, wanted, most, radius)
+
+
+def _conditions(value: Any, model: PlainLaws) -> list[HalfSpace]:
+    """Conditions on outputs, at least one."""
+    conditions = half_spaces(value, "conditions", len(model.outputs))
+    if not conditions:
+        raise CertificateError("the claim names no condition")
+    return conditions
 
 
 def paths(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> Paths:
@@ -302,7 +380,7 @@ def _labels(value: Any, where: str, models: list[PlainModel]) -> list[Label]:
     return labels
 
 
-def _box(claim: dict[str, Any], model: PlainModel) -> Body:
+def _box(claim: dict[str, Any], model: PlainGate) -> Body:
     d = len(model.feature_names)
     lo, hi = (
         [None if side is None else Fraction(double(side, name)) for side in items(claim[name], name, d)]

@@ -11,26 +11,26 @@ All arithmetic is on integers: coordinates are multiplied by one number, and wei
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
-from operator import add
-from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker import claims, soft
 from moet.verify.checker.agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.gate import (
+    GateConditions,
+    Sum,
+    coordinate_unit,
+    exact_logits,
+    parts_of_one_sign,
+    rounded_logits,
+    sides_of,
+    used_by_gate,
+)
 from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.plain import PlainModel, PlainTree, typed
 from moet.verify.checker.reading import plain
-
-_MOST_OPEN = 16
-_LARGEST_LOGIT = 2**1023
-"""Logits below this do not overflow, nor does any sum on the way."""
-
-_FAR = 10**150
-"""Where a side is open, proofs hold for numbers up to this, and further out as long as no logit overflows."""
 
 
 def check_static(certificate: Certificate, models: Sequence[PlainModel], meter: Meter) -> None:
@@ -56,11 +56,11 @@ def _check_always(claim: claims.Always, model: PlainModel, records: Records) -> 
     answers = set(map(typed, claim.answers))
     groups = [int(typed(label) not in answers) for label in model.classes]
     lo, hi = claim.box
-    for part_lo, part_hi in _parts_of_one_sign(model, lo, hi):
-        unit = _coordinate_unit([model], [*part_lo, *part_hi])
-        logits = _rounded_logits(model, part_lo, part_hi)
+    for part_lo, part_hi in parts_of_one_sign(used_by_gate(model), lo, hi):
+        unit = coordinate_unit([model], [*part_lo, *part_hi])
+        logits = rounded_logits(model, part_lo, part_hi)
         (a,) = _grouped([model], [groups], unit, [logits], records)
-        check_agreement(records, a, _constant(len(lo)), _sides(part_lo, part_hi, unit), None)
+        check_agreement(records, a, _constant(len(lo)), sides_of(part_lo, part_hi, unit), None)
 
 
 def _check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], records: Records) -> None:
@@ -70,30 +70,32 @@ def _check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], reco
         wanted = set(map(typed, claim.classes))
         number = {label: k if label in wanted else 0 for label, k in number.items()}
     lo, hi = claim.box
-    unit = _coordinate_unit([first, second], [*lo, *hi])
+    unit = coordinate_unit([first, second], [*lo, *hi])
     groups = [[number[typed(label)] for label in model.classes] for model in (first, second)]
-    a, b = _grouped([first, second], groups, unit, [_exact_logits(first), _exact_logits(second)], records)
-    check_agreement(records, a, b, _sides(lo, hi, unit), None)
+    a, b = _grouped([first, second], groups, unit, [exact_logits(first), exact_logits(second)], records)
+    check_agreement(records, a, b, sides_of(lo, hi, unit), None)
 
 
 def _check_closest(claim: claims.Closest, model: PlainModel, records: Records) -> None:
-    lo, hi = claim.box
-    distance = claim.distance
-    groups = _wanted(claim, model)
-    unit = _coordinate_unit([model], [*lo, *hi, *claim.point, distance])
-    sides = _sides(lo, hi, unit)
-    ball = None
-    if distance is not None:
-        centre, radius = [int(value * unit) for value in claim.point], int(distance * unit)
-        if claim.norm == "l1":
-            ball = Ball(centre, radius)
-        else:
-            sides = [
-                (max(low, Side(c - radius, True)), min(high, Side(c + radius, True), key=from_above))
-                for (low, high), c in zip(sides, centre, strict=True)
-            ]
-    (a,) = _grouped([model], [groups], unit, [_exact_logits(model)], records)
-    check_agreement(records, a, _constant(len(lo)), sides, ball)
+    unit = coordinate_unit([model], [*claim.box.lo, *claim.box.hi, *claim.point, claim.distance])
+    sides, ball = body_near(claim, unit)
+    (a,) = _grouped([model], [_wanted(claim, model)], unit, [exact_logits(model)], records)
+    check_agreement(records, a, _constant(len(claim.point)), sides, ball)
+
+
+def body_near(claim: claims.Closest | claims.Distance, unit: int) -> tuple[list[tuple[Side, Side]], Ball | None]:
+    """Part of the box that is nearer to the point than the distance, in whole coordinates: sides, and a ball if l1."""
+    sides = sides_of(*claim.box, unit)
+    if claim.distance is None:
+        return sides, None
+    centre, radius = [int(value * unit) for value in claim.point], int(claim.distance * unit)
+    if claim.norm == "l1":
+        return sides, Ball(centre, radius)
+    within = [
+        (max(low, Side(c - radius, True)), min(high, Side(c + radius, True), key=from_above))
+        for (low, high), c in zip(sides, centre, strict=True)
+    ]
+    return within, None
 
 
 def _wanted(claim: claims.Closest, model: PlainModel) -> list[int]:
@@ -113,112 +115,8 @@ def _wanted(claim: claims.Closest, model: PlainModel) -> list[int]:
     return [int(k != tree.label[node]) for k in range(len(model.classes))]
 
 
-def _parts_of_one_sign(
-    model: PlainModel, lo: list[Fraction | None], hi: list[Fraction | None]
-) -> Iterable[tuple[list[Fraction | None], list[Fraction | None]]]:
-    """Cut the domain at zero along open features that the gate uses, so that their absolute values are linear."""
-    choices = []
-    for k, (low, high) in enumerate(zip(lo, hi, strict=True)):
-        is_open = len(model.bias) > 1 and (low is None or high is None) and any(row[k] for row in model.weights)
-        crosses = (low is None or low < 0) and (high is None or high > 0)
-        zero = Fraction(0)
-        choices.append([(low, zero), (zero, high)] if is_open and crosses else [(low, high)])
-    if sum(len(choice) > 1 for choice in choices) > _MOST_OPEN:
-        raise CertificateError("too many open features")
-    for part in product(*choices):
-        yield [low for low, _ in part], [high for _, high in part]
-
-
-def _sides(lo: list[Fraction | None], hi: list[Fraction | None], unit: int) -> list[tuple[Side, Side]]:
-    return [
-        (
-            Side(-math.inf if low is None else int(low * unit)),
-            Side(math.inf if high is None else int(high * unit)),
-        )
-        for low, high in zip(lo, hi, strict=True)
-    ]
-
-
-def _coordinate_unit(models: Sequence[PlainModel], values: Iterable[Fraction | None]) -> int:
-    """Number that makes all coordinates integers: those given, and the thresholds of the models."""
-    thresholds = (Fraction(t) for model in models for tree in model.trees for t in tree.threshold)
-    denominators = {value.denominator for value in (*values, *thresholds) if value is not None}
-    return math.lcm(*denominators)
-
-
-class _Logit(NamedTuple):
-    """Logit of an expert, and how far float64 arithmetic may be from it: error + slope·x."""
-
-    weights: list[Fraction]
-    bias: Fraction
-    slope: list[Fraction]
-    error: Fraction
-
-
-def _exact_logits(model: PlainModel) -> list[_Logit]:
-    """Logits in exact arithmetic."""
-    nothing = [Fraction(0)] * len(model.feature_names)
-    return [
-        _Logit([Fraction(w) for w in row], Fraction(b), nothing, Fraction(0))
-        for row, b in zip(model.weights, model.bias, strict=True)
-    ]
-
-
-def _rounded_logits(model: PlainModel, lo: list[Fraction | None], hi: list[Fraction | None]) -> list[_Logit]:
-    """Logits with the errors of float64 arithmetic.
-
-    The error of a logit is at most (d + 2)·2⁻⁵³·(|b| + Σ|w_i||x_i|) + 2⁻³⁰⁰; |x_i| is at most the larger absolute value
-    of two finite sides, and ±x_i where a side is open and the box on one side of zero. That holds where the sum in
-    brackets is below 2¹⁰²³, so that nothing overflows: it must be between finite sides, and up to 10¹⁵⁰ where one is
-    open; nothing is claimed of inputs further out for which it is not.
-    """
-    factor = Fraction(len(lo) + 2, 2**53)
-    logits = []
-    for weights, bias, _, _ in _exact_logits(model):
-        size, slope, further = abs(bias), [], Fraction(0)
-        for w, low, high in zip(weights, lo, hi, strict=True):
-            if low is not None and high is not None:
-                size += abs(w) * max(abs(low), abs(high))
-                slope.append(Fraction(0))
-            else:
-                sign = 1 if low is not None and low >= 0 else -1
-                slope.append(sign * factor * abs(w))
-                further += abs(w) * _FAR
-        if size + further >= _LARGEST_LOGIT and len(model.bias) > 1:
-            raise CertificateError("the gate's logits may overflow in the domain")
-        logits.append(_Logit(weights, bias, slope, factor * size + Fraction(1, 2**300)))
-    return logits
-
-
-class _Conditions:
-    """Conditions with whole numbers under which an expert answers rather than each of the others, when asked for.
-
-    In exact arithmetic the first of equals answers; if there are errors, all of them may.
-    """
-
-    def __init__(self, logits: list[_Logit], scale: int, unit: int, records: Records) -> None:
-        self._plus = [[int((w + s) * scale) for w, s in zip(g.weights, g.slope, strict=True)] for g in logits]
-        self._minus = [[int((s - w) * scale) for w, s in zip(g.weights, g.slope, strict=True)] for g in logits]
-        self._least = [int((g.bias - g.error) * scale) * unit for g in logits]
-        self._most = [int((g.bias + g.error) * scale) * unit for g in logits]
-        self._exact = not any(g.error for g in logits)
-        self._price = cost(len(logits) * (len(logits[0].weights) + 1), scale.bit_length() + unit.bit_length())
-        self._meter = records.meter
-        self._known: dict[int, list[Condition]] = {}
-
-    def __call__(self, e: int) -> list[Condition]:
-        if e not in self._known:
-            self._meter.spend(self._price)
-            rivals = enumerate(zip(self._minus, self._least, strict=True))
-            self._known[e] = [
-                Condition(list(map(add, self._plus[e], row)), least - self._most[e], self._exact and k < e)
-                for k, (row, least) in rivals
-            ]
-        return self._known[e]
-
-
 def _grouped(
-    models: Sequence[PlainModel], groups: list[list[int]], unit: int, logits: list[list[_Logit]], records: Records
+    models: Sequence[PlainModel], groups: list[list[int]], unit: int, logits: list[list[Sum]], records: Records
 ) -> list[Grouped]:
     """Models with integers for coordinates and weights, both in the same units for all of them."""
     numbers = (n for of_model in logits for g in of_model for n in (*g.weights, *g.slope, g.bias, g.error))
@@ -231,7 +129,7 @@ def _grouped(
     for model, group_of_class, of_model in zip(models, groups, logits, strict=True):
         trees = [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]
         only = [_only(tree, group_of_class) for tree in trees]
-        result.append(Grouped(trees, only, _Conditions(of_model, scale, unit, records)))
+        result.append(Grouped(trees, only, GateConditions(of_model, scale, unit, records)))
     return result
 
 

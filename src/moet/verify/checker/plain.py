@@ -4,20 +4,67 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from moet.errors import CertificateError
 from moet.verify.checker.reading import double, items, members, parse, plain, read_file, shown, text, whole
 
-_HEAD = ("format", "version", "prediction", "feature_names", "classes", "gate", "trees")
-_ARRAYS = ("feature", "threshold", "left", "right", "value")
+HEAD = ("format", "version", "prediction", "feature_names", "gate", "trees")
+ARRAYS = ("feature", "threshold", "left", "right", "value")
 _CLASS_TYPES = {"U": "str", "i": "int", "f": "float", "b": "bool"}
 _LABELS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 _TOLERANCE = 1e-6
 """By how much the probabilities of a node may miss 1."""
 
 Label = str | int | float | bool
+T = TypeVar("T")
+
+
+class Tests(Protocol):
+    """The tests of a tree, whatever its leaves answer with: go left iff x[feature] <= threshold; -1 at a leaf."""
+
+    @property
+    def feature(self) -> list[int]:
+        """Tested features."""
+
+    @property
+    def threshold(self) -> list[Any]:
+        """What they are compared with."""
+
+    @property
+    def left(self) -> list[int]:
+        """Children where the test holds."""
+
+    @property
+    def right(self) -> list[int]:
+        """Children where it does not."""
+
+
+class PlainGate(Protocol):
+    """What all models have: a gate, and trees behind it."""
+
+    @property
+    def weights(self) -> list[list[float]]:
+        """One row per expert."""
+
+    @property
+    def bias(self) -> list[float]:
+        """One number per expert."""
+
+    @property
+    def trees(self) -> Sequence[Tests]:
+        """One per expert."""
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the numbers of an input."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the model's file."""
 
 
 class PlainTree(NamedTuple):
@@ -53,11 +100,20 @@ class PlainModel(NamedTuple):
 
 
 def plain_model(model: Any) -> PlainModel:
-    """Read a model from a file, from the JSON document of one, or from an object with the attributes of a mixture."""
+    """Read a model that answers with labels: a file, the JSON document of one, or an object that holds a mixture."""
+    return read_model(model, _plain)
+
+
+def read_model(model: Any, read: Callable[[dict[str, Any]], T]) -> T:
+    """What ``read`` makes of a model's document, which is that of a file, or given, or made from a mixture."""
     try:
         if isinstance(model, str | os.PathLike):
-            return _plain(parse(read_file(model)))
-        return _plain(plain(model) if isinstance(model, dict) else _document_of(model))
+            document = parse(read_file(model))
+        else:
+            document = plain(model) if isinstance(model, dict) else _document_of(model)
+        if type(document) is not dict or document.get("format") != "moet":
+            raise CertificateError('it is not a moet model (no "format": "moet")')
+        return read(document)
     except CertificateError as error:
         raise CertificateError(f"the model cannot be read: {error}") from None
 
@@ -74,42 +130,74 @@ def _document_of(model: Any) -> dict[str, Any]:
         if hasattr(held, "gate_weights"):
             return {
                 "format": "moet",
-                "version": 1,
+                "version": 2 if hasattr(held, "outputs") else 1,
                 "prediction": held.prediction,
                 "feature_names": list(held.feature_names),
-                "classes": {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()},
+                **_answers_of(held),
                 "gate": {"weights": held.gate_weights.tolist(), "bias": held.gate_bias.tolist()},
-                "trees": [{name: getattr(tree, name).tolist() for name in _ARRAYS} for tree in held.trees],
+                "trees": [_lists_of(tree) for tree in held.trees],
             }
     if hasattr(model, "tree_"):  # a tree of scikit-learn, which means NumPy is there; its meaning is defined in model/
-        from moet.model.file import as_mixture
+        from moet.model.file import as_model
 
-        return _document_of(as_mixture(model))
+        return _document_of(as_model(model))
     raise CertificateError(f"expected a model or a model file, got {type(model).__name__}")
 
 
-def _plain(document: Any) -> PlainModel:
-    if type(document) is not dict or document.get("format") != "moet":
-        raise CertificateError('it is not a moet model (no "format": "moet")')
-    if type(document.get("version")) is not int or document["version"] != 1:
-        raise CertificateError(f"its format version is {shown(document.get('version'))}, this moet reads 1")
-    members(document, "the model", _HEAD, optional=("provenance",))
+def _answers_of(held: Any) -> dict[str, Any]:
+    """Classes, or outputs and their bounds."""
+    if not hasattr(held, "outputs"):
+        return {"classes": {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()}}
+    low, high = ([value if math.isfinite(value) else None for value in side.tolist()] for side in (held.low, held.high))
+    return {"outputs": {"names": list(held.outputs), "low": low, "high": high}}
+
+
+def _lists_of(tree: Any) -> dict[str, Any]:
+    slope = getattr(tree, "slope", None)
+    arrays = {name: getattr(tree, name).tolist() for name in ARRAYS}
+    return arrays if slope is None else {**arrays, "slope": slope.tolist()}
+
+
+class Frame(NamedTuple):
+    """What documents of both versions say alike."""
+
+    prediction: str
+    names: list[str]
+    weights: list[list[float]]
+    bias: list[float]
+    trees: list[Any]
+
+
+def frame(document: dict[str, Any], version: int, answers: str) -> Frame:
+    """Read the parts of a document that both versions have; ``answers`` is the key of what it answers with."""
+    if type(document.get("version")) is not int or document["version"] != version:
+        kind = "labels (version 1)" if version == 1 else "numbers (version 2)"
+        raise CertificateError(
+            f"its format version is {shown(document.get('version'))}, and this is about models that answer with {kind}"
+        )
+    members(document, "the model", (*HEAD, answers), optional=("provenance",))
     if document["prediction"] not in ("hard", "soft"):
         raise CertificateError(f"prediction must be 'hard' or 'soft', got {shown(document['prediction'])}")
     gate = members(document["gate"], "gate", ("weights", "bias"))
     names = [text(name, "feature_names") for name in items(document["feature_names"], "feature_names")]
-    class_type, classes = _classes(document["classes"])
-    weights = _matrix(gate["weights"], "gate.weights", len(names))
+    weights = matrix(gate["weights"], "gate.weights", len(names))
     bias = [double(value, "gate.bias") for value in items(gate["bias"], "gate.bias", len(weights))]
     if not names or not weights or len(set(names)) < len(names):
         raise CertificateError("a mixture needs an expert, a feature, and different names of features")
-    arrays = [
-        _arrays(tree, f"trees[{j}]", len(names), len(classes))
-        for j, tree in enumerate(items(document["trees"], "trees", len(weights)))
-    ]
-    digest = _digest(document["prediction"], names, class_type, classes, weights, bias, arrays)
+    return Frame(document["prediction"], names, weights, bias, items(document["trees"], "trees", len(weights)))
+
+
+def _plain(document: dict[str, Any]) -> PlainModel:
+    prediction, names, weights, bias, experts = frame(document, 1, "classes")
+    class_type, classes = _classes(document["classes"])
+    arrays = []
+    for j, tree in enumerate(experts):
+        members(tree, f"trees[{j}]", ARRAYS)
+        arrays.append(arrays_of(tree, f"trees[{j}]", len(names), len(classes)))
+    answers = {"classes": {"type": class_type, "values": classes}}
+    digest = digest_of(1, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
-    return PlainModel(weights, bias, trees, classes, class_type, names, document["prediction"], digest)
+    return PlainModel(weights, bias, trees, classes, class_type, names, prediction, digest)
 
 
 def _classes(document: Any) -> tuple[str, list[Any]]:
@@ -129,13 +217,13 @@ def _classes(document: Any) -> tuple[str, list[Any]]:
     return name, labels
 
 
-def _matrix(value: Any, where: str, width: int) -> list[list[float]]:
+def matrix(value: Any, where: str, width: int) -> list[list[float]]:
+    """Rows of so many float64 numbers."""
     return [[double(number, where) for number in items(row, where, width)] for row in items(value, where)]
 
 
-def _arrays(tree: Any, where: str, n_features: int, n_classes: int) -> dict[str, list[Any]]:
+def arrays_of(parts: dict[str, Any], where: str, n_features: int, width: int) -> dict[str, list[Any]]:
     """The five lists of a tree, of one length, with numbers of the right types and ranges."""
-    parts = members(tree, where, _ARRAYS)
     n_nodes = len(items(parts["feature"], where))
     if not n_nodes:
         raise CertificateError(f"{where} has no node")
@@ -146,35 +234,42 @@ def _arrays(tree: Any, where: str, n_features: int, n_classes: int) -> dict[str,
     threshold = [double(value, f"{where}.threshold") for value in items(parts["threshold"], where, n_nodes)]
     # what a leaf has there is ignored, and written as 0
     threshold = [0.0 if tested < 0 else value for tested, value in zip(feature, threshold, strict=True)]
-    rows = _matrix(items(parts["value"], f"{where}.value", n_nodes), f"{where}.value", n_classes)
+    rows = matrix(items(parts["value"], f"{where}.value", n_nodes), f"{where}.value", width)
     return {"feature": feature, "threshold": threshold, "left": left, "right": right, "value": rows}
 
 
 def _tree(arrays: dict[str, list[Any]], where: str) -> PlainTree:
-    feature, threshold, left, right, value = (arrays[name] for name in _ARRAYS)
-    n_parents = [1] + [0] * (len(feature) - 1)
+    check_shape(arrays, where)
     label = []
-    for node, row in enumerate(value):
+    for feature, row in zip(arrays["feature"], arrays["value"], strict=True):
         if any(not 0 <= share <= 1 + _TOLERANCE for share in row) or abs(sum(row) - 1) > _TOLERANCE * (1 + 1e-6):
             raise CertificateError(f"{where}: a row of value must have numbers from 0 to 1 that sum to 1")
-        is_leaf = feature[node] < 0
+        label.append(row.index(max(row)) if feature < 0 else -1)
+    feature, threshold, left, right, value = (arrays[name] for name in ARRAYS)
+    return PlainTree(feature, threshold, left, right, label, value)
+
+
+def check_shape(arrays: dict[str, list[Any]], where: str) -> None:
+    """Complain unless the nodes are a tree whose children come after their parents."""
+    feature, left, right = (arrays[name] for name in ("feature", "left", "right"))
+    n_parents = [1] + [0] * (len(feature) - 1)
+    for node, tested in enumerate(feature):
+        is_leaf = tested < 0
         if is_leaf != (left[node] < 0) or is_leaf != (right[node] < 0):
             raise CertificateError(f"{where}: a leaf has feature, left and right -1, and an inner node none of them")
         for child in () if is_leaf else (left[node], right[node]):
             if child <= node:
                 raise CertificateError(f"{where}: every child must come after its parent")
             n_parents[child] += 1
-        label.append(row.index(max(row)) if is_leaf else -1)
     if set(n_parents) != {1}:
         raise CertificateError(f"{where}: every node but the root must be the child of exactly one node")
-    return PlainTree(feature, threshold, left, right, label, value)
 
 
-def _digest(
+def digest_of(
+    version: int,
     prediction: str,
     names: list[str],
-    class_type: str,
-    classes: list[Any],
+    answers: dict[str, Any],
     weights: list[list[float]],
     bias: list[float],
     trees: list[dict[str, list[Any]]],
@@ -182,10 +277,10 @@ def _digest(
     """SHA-256 of the text that :func:`moet.save` writes."""
     parts = {
         "format": "moet",
-        "version": 1,
+        "version": version,
         "prediction": prediction,
         "feature_names": names,
-        "classes": {"type": class_type, "values": classes},
+        **answers,
         "gate": {"weights": weights, "bias": bias},
     }
     lines = [f'"{name}": {json.dumps(part, allow_nan=False)}' for name, part in parts.items()]

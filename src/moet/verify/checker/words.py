@@ -12,8 +12,12 @@ from typing import Any
 from moet.verify.checker import claims
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.plain import PlainModel, plain_model
+from moet.verify.checker.plain_laws import PlainLaws, plain_laws
 from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, plain_system
 from moet.verify.checker.reading import plain
+
+ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
+"""Kinds of proofs about models that answer with numbers."""
 
 _SHORT = 15
 """Digits of numbers that are written out."""
@@ -30,6 +34,8 @@ def claim_in_words(certificate: Certificate, *subjects: Any) -> str:
         If the certificate is about something else, or its claim makes no sense.
     """
     claim, kind = plain(certificate.claim), certificate.kind
+    if kind in ABOUT_OUTPUTS:
+        return "\n".join(_outputs(kind, claim, [plain_laws(subject) for subject in subjects]))
     model = plain_model(subjects[0])
     if kind == "always":
         lines = _always(claims.always(claim, model), model)
@@ -86,17 +92,53 @@ def _equivalent(claim: claims.Equivalent, model: PlainModel) -> list[str]:
 
 
 def _closest(claim: claims.Closest, model: PlainModel) -> list[str]:
-    names = model.feature_names
+    wanted = "another answer than there" if claim.answer is None else f"the answer {_quoted(claim.answer)}"
+    return [f"{_nobody_near(claim, model.feature_names)} have {wanted}."]
+
+
+def _nobody_near(claim: claims.Closest | claims.Distance, names: Sequence[str]) -> str:
     point = ", ".join(f"{_name(name)} = {exactly(x)}" for name, x in zip(names, claim.point, strict=True))
     near = ""
     if claim.distance is not None:
         measure = "the largest change of a feature" if claim.norm == "linf" else "the sum of all changes"
         near = f" and nearer to this point than {exactly(claim.distance)} by {claim.norm} ({measure})"
-    wanted = "another answer than there" if claim.answer is None else f"the answer {_quoted(claim.answer)}"
-    return [
+    return (
         f"At the point {point}: in exact arithmetic (the first of equal logits wins), no real numbers "
-        f"{_where(claim.box, names)}{near} have {wanted}."
+        f"{_where(claim.box, names)}{near}"
+    )
+
+
+def _outputs(kind: str, claim: Any, models: list[PlainLaws]) -> list[str]:
+    """Claims about models that answer with numbers."""
+    model = models[0]
+    digests = [_about("the model", model.digest)]
+    if kind == "bounds":
+        return [*_bounds(claims.bounds(claim, model), model), *digests]
+    if kind == "distance":
+        return [*_distance(claims.distance(claim, model), model), *digests]
+    read = claims.tolerance(claim, model, models[1])
+    return [
+        f"For all real numbers {_where(read.box, model.feature_names)}, no output of one model is off that of the "
+        f"other by more than {exactly(read.tolerance)}, in exact arithmetic (the first of equal logits wins): of "
+        f"{', '.join(map(_name, model.outputs))}. Rounding in a gate may make a deployed model choose another expert.",
+        _about("the other model", models[1].digest),
+        *digests,
     ]
+
+
+def _bounds(claim: claims.Bounds, model: PlainLaws) -> list[str]:
+    return [
+        f"For every input of float64 numbers {_where(claim.box, model.feature_names)} that the model as deployed "
+        "answers at all (a sum that overflows is an error), its outputs satisfy "
+        f"{_conditions(claim.conditions, model.outputs)}, whatever float64 arithmetic rounds in its gate and its laws."
+    ]
+
+
+def _distance(claim: claims.Distance, model: PlainLaws) -> list[str]:
+    wanted = "have an output that is off the one there by more than " + exactly(claim.tolerance or Fraction(0))
+    if claim.conditions is not None:
+        wanted = f"have outputs with {_conditions(claim.conditions, model.outputs)}"
+    return [f"{_nobody_near(claim, model.feature_names)} {wanted}."]
 
 
 def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list[str]:

@@ -1,9 +1,9 @@
-"""Best-first search for the region of a wanted group that is nearest to a point, with a proof."""
+"""Best-first search for the region, such as that of a wanted group, that is nearest to a point; with a proof."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
@@ -11,6 +11,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.model.base import BaseMixture
 from moet.verify import simplex
 from moet.verify.checker.certificate import Certificate
 from moet.verify.exact import as_float, exactly
@@ -42,33 +43,48 @@ class _Region:
     """Whether they prove that its distance is at least the best one known."""
 
 
-class ClosestSearch:
-    """Finds the distance of the nearest input of group 1.
+Key = tuple[int, ...]
+"""Name of a region: its expert, its leaf, and what else tells it apart."""
+
+
+class NearestSearch:
+    """Finds the distance of the nearest of some regions.
 
     Every region waits under a lower bound of its distance, and the lowest is looked at first: its bound is raised from
     the distance of its box to that of a floating-point linear program and then to the exact one.
 
+    Parameters
+    ----------
+    regions : mapping
+        Polytopes by name.
+    x : array of float
+    norm : {"linf", "l1"}
+    radius : float
+        How far floating-point programs look; the distance of some input of a region, if one is known.
+    deadline : Deadline
+
     Attributes
     ----------
     best : Fraction or None
-        The distance; None if there is no such input.
+        The distance; None if no region has a point.
     """
 
     def __init__(
-        self, grouped: Grouped, x: Floats, norm: Norm, lo: Floats, hi: Floats, deadline: Deadline, seed: int
+        self, regions: Mapping[Key, Polytope], x: Floats, norm: Norm, radius: float, deadline: Deadline
     ) -> None:
         self.best: Fraction | None = None
-        self.grouped = grouped
         self._x = x
         self._exact_x = exactly(x.tolist())
         self._norm: Norm = norm
-        self._lo, self._hi = lo, hi
+        self._radius = radius
         self._deadline = deadline
         self._programs = 0
         self._winner: _Region | None = None
         self._nearest: list[Fraction] = []
-        self._regions = dict(self._wanted_regions())
-        self._radius = self._upper_bound(np.random.default_rng(seed))
+        self._regions = {
+            key: _Region(Ray(self._exact_x, polytope, norm), np.clip(x, polytope.lo, polytope.hi))
+            for key, polytope in regions.items()
+        }
 
     @property
     def effort(self) -> dict[str, float]:
@@ -91,31 +107,11 @@ class ClosestSearch:
             else:
                 heapq.heappush(heap, (max(bound, self._solve(region)), next(order), region, True))
         for region in self._regions.values():
-            if not region.settled and not self._is_outside(region.ray.polytope):
+            if not region.settled and not self.is_outside(region.ray.polytope):
                 if self._deadline.passed:
                     return False
                 self._settle(region)
         return True
-
-    def _wanted_regions(self) -> Iterator[tuple[tuple[int, int], _Region]]:
-        for expert, (tree, only) in enumerate(zip(self.grouped.mixture.trees, self.grouped.only, strict=True)):
-            rows = tuple(self.grouped.exact_rows(expert))
-            for cell in cells(tree, only, self._lo, self._hi):
-                if only[cell.node] == 1:
-                    ray = Ray(self._exact_x, Polytope(cell.lo, cell.hi, cell.above, rows), self._norm)
-                    yield (expert, cell.node), _Region(ray, np.clip(self._x, cell.lo, cell.hi))
-
-    def _upper_bound(self, rng: np.random.Generator) -> float:
-        """Distance of some input of the group, found at random; a large number if none is found."""
-        X = sample_inputs([self.grouped.mixture], self._lo, self._hi, _TRIES, rng)
-        nearer = self._x + (X - self._x) * np.exp2(-rng.integers(0, 20, (len(X), 1)))
-        X = np.concatenate([X, np.clip(nearer, self._lo, self._hi)])
-        X = X[self.grouped.deployed_groups(X) == 1]
-        distance = distances(self._x, X, self._norm)
-        for i in np.argsort(distance)[:3]:
-            if self.grouped.exact_group(X[i]) == 1:
-                return float(distance[i]) * (1 + _SLACK)
-        return _FAR * (1.0 + float(np.abs(self._x).max()))
 
     def _solve(self, region: _Region) -> float:
         """Lower bound by a floating-point linear program, whose multipliers and solution are kept."""
@@ -176,7 +172,7 @@ class ClosestSearch:
         """Distance of a box, up to rounding errors that are relative to it."""
         return float(distances(self._x, np.clip(self._x, box.lo, box.hi), self._norm))
 
-    def _is_outside(self, box: Polytope | Cell) -> bool:
+    def is_outside(self, box: Polytope | Cell) -> bool:
         """Whether the open ball of the best distance does not meet a box."""
         if self.best is None:
             return False
@@ -185,17 +181,70 @@ class ClosestSearch:
             return rough > best
         return Ray(self._exact_x, Polytope(box.lo, box.hi, box.above, ()), self._norm).box_distance >= self.best
 
+    def multipliers(self, key: Key) -> dict[int, Fraction]:
+        """Multipliers of the rows of a region that prove that it is at least as far as the best."""
+        return self._regions[key].multipliers
+
+
+class ClosestSearch(NearestSearch):
+    """Finds the distance of the nearest input of group 1.
+
+    Parameters
+    ----------
+    grouped : Grouped
+    x, norm, deadline
+        As in :class:`NearestSearch`.
+    lo, hi : array of float
+        The domain.
+    seed : int
+    """
+
+    def __init__(
+        self, grouped: Grouped, x: Floats, norm: Norm, lo: Floats, hi: Floats, deadline: Deadline, seed: int
+    ) -> None:
+        self.grouped = grouped
+        self._lo, self._hi = lo, hi
+        X = inputs_around([grouped.mixture], x, lo, hi, np.random.default_rng(seed))
+        X = X[grouped.deployed_groups(X) == 1]
+        radius = first_radius(X, x, norm, lambda y: grouped.exact_group(y) == 1)
+        super().__init__(dict(self._wanted_regions()), x, norm, radius, deadline)
+
+    def _wanted_regions(self) -> Iterator[tuple[Key, Polytope]]:
+        for expert, (tree, only) in enumerate(zip(self.grouped.mixture.trees, self.grouped.only, strict=True)):
+            rows = tuple(self.grouped.exact_rows(expert))
+            for cell in cells(tree, only, self._lo, self._hi):
+                if only[cell.node] == 1:
+                    yield (expert, cell.node), Polytope(cell.lo, cell.hi, cell.above, rows)
+
     def write_proof(self, certificate: Certificate) -> None:
         """Write the records that the checker expects for "no input of the group is nearer"."""
         for expert, (tree, only) in enumerate(zip(self.grouped.mixture.trees, self.grouped.only, strict=True)):
             stack = [Cell(0, self._lo, self._hi, np.zeros(len(self._lo), dtype=bool))]
             while stack:
                 cell = stack.pop()
-                if only[cell.node] == 0 or cell.is_empty or self._is_outside(cell):
+                if only[cell.node] == 0 or cell.is_empty or self.is_outside(cell):
                     continue
                 if only[cell.node] == -1:
                     add_split(certificate)
                     stack += reversed(children(tree, cell))
                 else:
                     rivals = [k for k in range(self.grouped.mixture.n_experts) if k != expert]
-                    add_cut(certificate, self._regions[expert, cell.node].multipliers, rivals)
+                    add_cut(certificate, self.multipliers((expert, cell.node)), rivals)
+
+
+def inputs_around(
+    mixtures: Iterable[BaseMixture], x: Floats, lo: Floats, hi: Floats, rng: np.random.Generator
+) -> Floats:
+    """Random inputs of a domain, as far as the models test something, and others nearer and nearer to ``x``."""
+    X = sample_inputs(mixtures, lo, hi, _TRIES, rng)
+    nearer = x + (X - x) * np.exp2(-rng.integers(0, 20, (len(X), 1)))
+    return np.concatenate([X, np.clip(nearer, lo, hi)])
+
+
+def first_radius(X: Floats, x: Floats, norm: Norm, is_wanted: Callable[[Floats], bool]) -> float:
+    """Distance of the nearest of some inputs that is wanted; a large number if none of the first three is."""
+    distance = distances(x, X, norm)
+    for i in np.argsort(distance)[:3]:
+        if is_wanted(X[i]):
+            return float(distance[i]) * (1 + _SLACK)
+    return _FAR * (1.0 + float(np.abs(x).max()))

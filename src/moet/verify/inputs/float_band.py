@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.rounding import LARGEST_SIZE, UNIT, gate_epsilon, may_overflow
 
@@ -21,7 +21,7 @@ MOST_DOUBTFUL = 0.01
 _UNDERFLOW = 2.0**-1000
 
 
-def float_band(mixtures: Iterable[Mixture], lo: Floats, hi: Floats) -> float:
+def float_band(mixtures: Iterable[BaseMixture], lo: Floats, hi: Floats) -> float:
     """Difference of logits beyond which float64 and exact arithmetic order them alike; infinite in open domains."""
     several = [mixture for mixture in mixtures if mixture.n_experts > 1]
     if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi))):
@@ -46,19 +46,14 @@ def caveat_of(share: float) -> tuple[str, ...]:
     )
 
 
+def doubtful_gates(mixture: BaseMixture, X: Floats) -> float:
+    """Share of the inputs ``X`` at which rounding may make a gate choose another expert than it should."""
+    return float(np.mean(np.any(_close_experts(mixture, X)[0], axis=1)))
+
+
 def _is_doubtful(side: Grouped, X: Floats) -> Bools:
-    weights, bias, trees = _different_experts(side.mixture)
+    close, best, trees = _close_experts(side.mixture, X)
     doubtful = np.zeros(len(X), dtype=bool)
-    if len(trees) == 1:
-        return doubtful
-    with np.errstate(over="ignore", invalid="ignore"):
-        logits = bias + X @ weights.T
-        size = np.abs(bias) + np.abs(X) @ np.abs(weights).T
-        error = 2.0 * (X.shape[1] + 3) * UNIT * size + _UNDERFLOW  # twice: the logits here are rounded as well
-        best = logits.argmax(axis=1)[:, None]
-        gap = np.take_along_axis(logits, best, axis=1) - logits
-        close = ~(gap > error + np.take_along_axis(error, best, axis=1)) | ~(size < LARGEST_SIZE)
-    np.put_along_axis(close, best, False, axis=1)
     rows = np.flatnonzero(np.any(close, axis=1))
     if len(rows):
         groups = np.stack([side.groups_of_tree(tree, X[rows]) for tree in trees], axis=1)
@@ -67,7 +62,21 @@ def _is_doubtful(side: Grouped, X: Floats) -> Bools:
     return doubtful
 
 
-def _different_experts(mixture: Mixture) -> tuple[Floats, Floats, list[int]]:
+def _close_experts(mixture: BaseMixture, X: Floats) -> tuple[Bools, NDArray[np.int64], list[int]]:
+    """For every input and expert whether it may win by rounding; the one that wins; and which experts these are."""
+    weights, bias, trees = _different_experts(mixture)
+    with np.errstate(over="ignore", invalid="ignore"):
+        logits = bias + X @ weights.T
+        size = np.abs(bias) + np.abs(X) @ np.abs(weights).T
+        error = 2.0 * (X.shape[1] + 3) * UNIT * size + _UNDERFLOW  # twice: the logits here are rounded as well
+        best = logits.argmax(axis=1)[:, None]
+        gap = np.take_along_axis(logits, best, axis=1) - logits
+        close = ~(gap > error + np.take_along_axis(error, best, axis=1)) | ~(size < LARGEST_SIZE)
+    np.put_along_axis(close, best, False, axis=1)
+    return close, best, trees
+
+
+def _different_experts(mixture: BaseMixture) -> tuple[Floats, Floats, list[int]]:
     """Gate and experts less those with the gate of an earlier one: ties of equal numbers are no matter of rounding."""
     gate = np.column_stack([mixture.gate_weights, mixture.gate_bias])
     first = sorted(np.unique(gate, axis=0, return_index=True)[1].tolist())

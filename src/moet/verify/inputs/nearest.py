@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.model.file import as_mixture, digest
-from moet.verify.arguments import CPU_LIMIT, domain_bounds, is_soft, json_sides, known_labels, state
+from moet.model.file import as_mixture, as_model, digest
+from moet.verify.arguments import (
+    CPU_LIMIT,
+    answers_with_numbers,
+    check_no_tolerance,
+    domain_bounds,
+    is_soft,
+    json_sides,
+    known_labels,
+    state,
+)
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -20,7 +29,7 @@ from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
 from moet.verify.inputs.float_band import caveat_of, doubtful_share, float_band
-from moet.verify.inputs.witness import GROWTH, Witness
+from moet.verify.inputs.witness import GROWTH, witness_of_group
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Unknown
 from moet.verify.rounding import FURTHEST
@@ -37,6 +46,7 @@ def closest(
     domain: Box | None = None,
     answer: Any = None,
     *,
+    tolerance: float | None = None,
     timeout: float | None = None,
     cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
@@ -48,14 +58,18 @@ def closest(
 
     Parameters
     ----------
-    model : Mixture, classifier, policy, model file or scikit-learn tree
+    model : mixture, classifier, regressor, policy, model file or scikit-learn tree
     x : array of float, shape (n_features,)
     norm : {"linf", "l1"}
         Largest change of a feature, or sum of the changes, in raw units.
     domain : Box, optional
         Where to look; everywhere by default. ``x`` itself need not lie in it.
-    answer : label, optional
-        Look for this answer rather than for any other than that of ``x``.
+    answer : label, condition or list of conditions, optional
+        Look for this answer rather than for any other than that of ``x``. Of a model that answers with numbers:
+        conditions on its outputs such as ``"torque >= 1"``, which are all to hold.
+    tolerance : float, optional
+        Of a model that answers with numbers, in place of ``answer``: look for an input at which some output is off the
+        one at ``x`` by more than this.
     timeout : float or None
         Seconds of the wall clock after which the answer is Unknown; no limit by default.
     cpu_limit : float or None
@@ -64,10 +78,15 @@ def closest(
         Seed of the random search for a first upper bound.
     """
     deadline = Deadline(timeout, cpu_limit)
-    mixture = as_mixture(model)
-    start = state(x, mixture)
     if norm not in get_args(Norm):
         raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {norm!r}")
+    if answers_with_numbers(model := as_model(model)):
+        from moet.verify.outputs.nearest import closest_outputs
+
+        return closest_outputs(model, x, norm, domain, answer, tolerance, deadline, seed)
+    mixture = as_mixture(model)
+    check_no_tolerance(tolerance)
+    start = state(x, mixture)
     lo, hi = domain_bounds(domain, mixture)
     wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
     if is_soft(mixture):
@@ -110,7 +129,7 @@ def closest(
         )
         return confirmed(nowhere, mixture, deadline=deadline)
     assert search.winner is not None
-    point = Witness(search.grouped, start, norm, search.best, lo, hi).find(*search.winner, deadline)
+    point = witness_of_group(search.grouped, start, norm, search.best, lo, hi, deadline).find(*search.winner)
     if point is None:
         return Unknown(
             reason=f"in exact arithmetic the distance is {as_float(search.best):.17g}, but within {1 + GROWTH[-1]:g} "
@@ -118,12 +137,12 @@ def closest(
             band=band,
             effort=search.effort,
         )
-    X = _near(start, norm, search.best, lo, hi, seed)
+    X = near_inputs(start, norm, search.best, lo, hi, seed)
     found = Closest(
-        distance=_round_down(search.best),
+        distance=round_down(search.best),
         exact_distance=search.best,
         point=point,
-        point_distance=-_round_down(-distance_of(exactly(start.tolist()), exactly(point.tolist()), norm)),
+        point_distance=-round_down(-distance_of(exactly(start.tolist()), exactly(point.tolist()), norm)),
         answer=mixture.predict(point[None, :]).tolist()[0],
         certificate=certificate,
         band=band,
@@ -133,7 +152,7 @@ def closest(
     return confirmed(found, mixture, deadline=deadline)
 
 
-def _near(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats, seed: int) -> Floats:
+def near_inputs(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats, seed: int) -> Floats:
     """Random inputs of the domain that are nearer than a distance, uniformly but for the sides of the domain."""
     rng = np.random.default_rng(seed)
     if norm == "linf":
@@ -149,15 +168,20 @@ def robustness_radius(
     norm: Norm = "linf",
     domain: Box | None = None,
     *,
+    tolerance: float | None = None,
     timeout: float | None = None,
     cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> float | Unknown:
-    """Radius of the largest open ball around ``x`` with a single answer: the distance of :func:`closest`."""
-    found = closest(model, x, norm, domain, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
+    """Radius of the largest open ball around ``x`` with a single answer: the distance of :func:`closest`.
+
+    Of a model that answers with numbers: in which no output is off the one at ``x`` by more than ``tolerance``.
+    """
+    found = closest(model, x, norm, domain, tolerance=tolerance, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     return found if isinstance(found, Unknown) else found.distance
 
 
-def _round_down(value: Fraction) -> float:
+def round_down(value: Fraction) -> float:
+    """The largest float64 number that is not above."""
     rounded = as_float(value)
     return rounded if Fraction(rounded) <= value else math.nextafter(rounded, -math.inf)

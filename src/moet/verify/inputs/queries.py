@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.model.file import as_mixture, digest
+from moet.model.file import as_mixture, as_model, digest
 from moet.model.mixture import Mixture
 from moet.verify.arguments import (
     CPU_LIMIT,
+    answers_with_numbers,
+    check_no_tolerance,
     common_groups,
     comparable,
     domain_bounds,
@@ -23,6 +25,7 @@ from moet.verify.arguments import (
     known_labels,
     listed,
     parts_of_one_sign,
+    used_by_gate,
 )
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
@@ -48,26 +51,39 @@ def always(
     cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Proved | Refuted | Unknown:
-    """Ask whether a model answers every input of a box with one of the given labels.
+    """Ask whether a model answers every input of a box with one of the given labels, or with such numbers.
 
     A proof covers the model as it is deployed: the gate computes in float64, so every expert counts whose logit comes
     within rounding of the largest. Where a side of the box is open, it covers all inputs whose logits do not overflow.
 
     Parameters
     ----------
-    model : Mixture, classifier, policy, model file or scikit-learn tree
+    model : mixture, classifier, regressor, policy, model file or scikit-learn tree
     domain : Box, optional
         All inputs by default.
-    answers : labels
-        The permitted ones.
+    answers : labels, condition or list of conditions
+        The permitted ones. Of a model that answers with numbers: linear conditions on its outputs, such as
+        ``"torque <= 1.5"`` or ``["-1 <= left + right", "left <= 0.5"]``, which all have to hold.
     timeout : float or None
         Seconds of the wall clock after which the answer is Unknown; no limit by default.
     cpu_limit : float or None
         Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a counterexample.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree, verify
+    >>> law = RegressionTree.leaf([0.5], slope=[[2.0, -1.0]])
+    >>> brake = RegressionMixture([[0.0, 0.0]], [0.0], [law], ["torque"], feature_names=["angle", "speed"])
+    >>> bool(verify.always(brake, verify.Box(angle=(-1, 1), speed=(0, 1)), "torque <= 2.6"))
+    True
     """
     deadline = Deadline(timeout, cpu_limit)
+    if answers_with_numbers(model := as_model(model)):
+        from moet.verify.outputs.questions import always_outputs
+
+        return always_outputs(model, domain, answers, deadline, seed)
     mixture = as_mixture(model)
     permitted = known_labels(answers, [mixture])
     if not permitted:
@@ -93,7 +109,7 @@ def always(
     nothing_forbidden = Grouped.constant(mixture.n_features, group=0)
     effort: dict[str, float] = {}
     by_rounding_only = 0
-    for part_lo, part_hi in parts_of_one_sign(mixture, lo, hi):
+    for part_lo, part_hi in parts_of_one_sign(mixture, used_by_gate(mixture), lo, hi):
         errors = logit_errors(mixture.gate_weights, mixture.gate_bias, part_lo, part_hi)
         sides = Grouped(mixture, forbidden, part_lo, part_hi, errors), nothing_forbidden
         search = AgreementSearch(
@@ -120,13 +136,14 @@ def equivalent(
     a: Any,
     b: Any,
     domain: Box | None = None,
-    classes: Iterable[Any] | None = None,
+    classes: Iterable[Any] | float | None = None,
     *,
+    tolerance: float | None = None,
     timeout: float | None = None,
     cpu_limit: float | None = CPU_LIMIT,
     seed: int = 0,
 ) -> Proved | Refuted | Unknown:
-    """Ask whether two models give the same answer to every input of a box.
+    """Ask whether two models give the same answer, or nearly the same numbers, to every input of a box.
 
     The models are compared in exact arithmetic on real numbers, the first of equal logits winning: two different gates
     never agree to the last bit where their experts meet. The verdict's ``band`` says how close two logits must be for
@@ -134,12 +151,15 @@ def equivalent(
 
     Parameters
     ----------
-    a, b : Mixture, classifier, policy, model file or scikit-learn tree
+    a, b : mixture, classifier, regressor, policy, model file or scikit-learn tree
     domain : Box, optional
         All inputs by default.
     classes : labels, optional
         Compare the models with respect to these classes only: for each of them, one model answers it where the other
-        does. All classes by default.
+        does. All classes by default. Models that answer with numbers have none: there a number in this place is the
+        tolerance.
+    tolerance : float, optional
+        Of models that answer with numbers: by how much an output of one may be off that of the other. 0 by default.
     timeout : float or None
         Seconds of the wall clock after which the answer is Unknown; no limit by default.
     cpu_limit : float or None
@@ -148,7 +168,15 @@ def equivalent(
         Seed of the random search for a counterexample.
     """
     deadline = Deadline(timeout, cpu_limit)
+    if answers_with_numbers(a := as_model(a)) and answers_with_numbers(b := as_model(b)):
+        from moet.verify.outputs.questions import equivalent_outputs
+
+        most = classes if tolerance is None else tolerance
+        return equivalent_outputs(a, b, domain, 0 if most is None else most, deadline, seed)
     pair = comparable(a, b)
+    check_no_tolerance(tolerance)
+    if isinstance(classes, float | int):
+        raise InputError(f"expected a list of labels, got {classes!r}: write [{classes!r}]")
     lo, hi = domain_bounds(domain, pair[0])
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.mixture import Mixture
+from moet.model.base import BaseMixture
 from moet.model.tree import LEAF
 from moet.verify.rounding import FURTHEST
 
@@ -19,7 +19,7 @@ def sample_box(lo: Floats, hi: Floats, n: int, rng: np.random.Generator) -> Floa
     return np.minimum(lo + (hi - lo) * rng.random((n, len(lo))), hi)
 
 
-def sample_inputs(mixtures: Iterable[Mixture], lo: Floats, hi: Floats, n: int, rng: np.random.Generator) -> Floats:
+def sample_inputs(mixtures: Iterable[BaseMixture], lo: Floats, hi: Floats, n: int, rng: np.random.Generator) -> Floats:
     """Inputs from a box that may have open sides: uniform over the finite part in which the models test something."""
     low, high = np.full(len(lo), np.inf), np.full(len(lo), -np.inf)
     for mixture in mixtures:

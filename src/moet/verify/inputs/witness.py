@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -27,11 +27,14 @@ _SMALLEST = 2.0**-30
 
 
 class Witness:
-    """Looks for a float64 input of group 1 about as near to ``x`` as the nearest region of that group is.
+    """Looks for a float64 input that is wanted, about as near to ``x`` as the nearest region of such inputs is.
 
     Parameters
     ----------
-    grouped : Grouped
+    is_wanted : callable
+        Whether an input is, in exact arithmetic and as deployed.
+    search : callable
+        Finds an input that is, in a box, or None.
     x : array of float
     norm : {"linf", "l1"}
     distance : Fraction
@@ -40,22 +43,32 @@ class Witness:
         The domain.
     """
 
-    def __init__(self, grouped: Grouped, x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats) -> None:
-        self._grouped = grouped
+    def __init__(
+        self,
+        is_wanted: Callable[[Floats], bool],
+        search: Callable[[Floats, Floats], Floats | None],
+        x: Floats,
+        norm: Norm,
+        distance: Fraction,
+        lo: Floats,
+        hi: Floats,
+    ) -> None:
+        self._wanted = is_wanted
+        self._search = search
         self._x = x
         self._exact_x = exactly(x.tolist())
         self._norm: Norm = norm
         self._distance = distance
         self._lo, self._hi = lo, hi
 
-    def find(self, region: Polytope, nearest: list[Fraction], deadline: Deadline) -> Floats | None:
+    def find(self, region: Polytope, nearest: list[Fraction]) -> Floats | None:
         """Look in the nearest region first, from its nearest point inwards, then in all of a ball that grows."""
         for x in self._inwards(region, nearest):
             if self._is_wanted(x):
                 return self._with_few_changes(x)
         best: Floats | None = None
         for radius in self._radii():
-            found = self._in_ball(radius, deadline)
+            found = self._in_ball(radius)
             if found is not None:
                 pulled = self._pulled(found, rounded(nearest))
                 best = pulled if best is None else min(best, pulled, key=self._distance_to)
@@ -88,15 +101,11 @@ class Witness:
                 return rounded(found)
         return None
 
-    def _in_ball(self, radius: Fraction, deadline: Deadline) -> Floats | None:
+    def _in_ball(self, radius: Fraction) -> Floats | None:
         reach = float(rounded([radius])[0])
         with np.errstate(over="ignore"):
             lo, hi = np.maximum(self._lo, self._x - reach), np.minimum(self._hi, self._x + reach)
-        if np.any(lo > hi):
-            return None
-        nothing = Grouped.constant(len(lo), group=0)
-        search = AgreementSearch((self._grouped, nothing), lo, hi, deadline, lambda x, _: self._is_wanted(x))
-        return next((found.point for found in search.disagreements() if found.point is not None), None)
+        return None if np.any(lo > hi) else self._search(lo, hi)
 
     def _pulled(self, x: Floats, nearest: Floats) -> Floats:
         """Input between another and the nearest point, as near to that as may be: a search finds what is far inside."""
@@ -108,7 +117,7 @@ class Witness:
 
     def _is_wanted(self, x: Floats) -> bool:
         inside = bool(np.all((x >= self._lo) & (x <= self._hi)))
-        return inside and self._grouped.deployed_group(x) == 1 and self._grouped.exact_group(x) == 1
+        return inside and self._wanted(x)
 
     def _with_few_changes(self, x: Floats) -> Floats:
         """Undo what did not have to change, the smallest changes first: a linear program moves more than it must."""
@@ -119,3 +128,19 @@ class Witness:
                 undone[k] = nearest[k]
                 x = undone if self._is_wanted(undone) else x
         return x
+
+
+def witness_of_group(
+    grouped: Grouped, x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats, deadline: Deadline
+) -> Witness:
+    """One that looks for inputs of group 1."""
+
+    def is_wanted(y: Floats) -> bool:
+        return grouped.deployed_group(y) == 1 and grouped.exact_group(y) == 1
+
+    def search(box_lo: Floats, box_hi: Floats) -> Floats | None:
+        sides = grouped, Grouped.constant(len(box_lo), group=0)
+        found = AgreementSearch(sides, box_lo, box_hi, deadline, lambda y, _: is_wanted(y)).disagreements()
+        return next((region.point for region in found if region.point is not None), None)
+
+    return Witness(is_wanted, search, x, norm, distance, lo, hi)

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moet.verify.arguments import common_groups, comparable, domain_bounds, known_labels, parts_of_one_sign, state
+from moet.verify.arguments import (
+    common_groups,
+    comparable,
+    domain_bounds,
+    known_labels,
+    parts_of_one_sign,
+    state,
+    used_by_gate,
+)
 from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.agreement import Grouped
@@ -40,7 +48,7 @@ def always(model: Any, domain: Box | None = None, answers: Iterable[Any] = ()) -
     lo, hi = domain_bounds(domain, mixture)
     names = input_names(mixture)
     cases = []
-    for part_lo, part_hi in parts_of_one_sign(mixture, lo, hi):
+    for part_lo, part_hi in parts_of_one_sign(mixture, used_by_gate(mixture), lo, hi):
         errors = logit_errors(mixture.gate_weights, mixture.gate_bias, part_lo, part_hi)
         grouped = Grouped(mixture, forbidden, part_lo, part_hi, errors)
         sides = within(names, part_lo.tolist(), part_hi.tolist())

@@ -1,0 +1,1 @@
+"""Questions about models that answer with numbers: range, always, equivalent, closest."""
