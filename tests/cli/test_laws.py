@@ -80,7 +80,72 @@ def test_why_refuses_options_about_labels(run, law, option):
 
 
 def test_other_commands_say_which_read_it(run, law):
-    for arguments in (["explore", law], ["compare", law, law]):
+    for arguments in (["explore", law],):
         result = run(*arguments)
         assert result.exit_code == Exit.USAGE
         assert "answers with numbers (torque)" in result.stderr
+
+
+WHERE = ["--where", "-1<=angle<=1, 0<=speed<=1"]
+
+
+def test_verify_says_between_which_numbers_outputs_are_and_check_confirms_it(run, law, tmp_path):
+    proof = tmp_path / "range.cert"
+    result = run("verify", law, "--range", *WHERE, "--certificate", proof)
+    assert result.exit_code == Exit.OK
+    assert result.stdout.startswith("proved: torque is between -2 and 2.5000")
+    assert "2.5 at angle=1, speed=0" in result.stdout
+    document = json.loads(run("verify", law, "--range", *WHERE, "--json").stdout)
+    assert document["outputs"]["torque"]["largest"] == 2.5
+    assert document["checked"]
+    checked = run("check", proof, law)
+    assert checked.exit_code == Exit.OK
+    assert "torque >= -2" in checked.stdout
+    open_sides = run("verify", law, "--range")
+    assert open_sides.exit_code == Exit.OK
+    assert "torque has no upper bound" in open_sides.stdout
+
+
+def test_verify_decides_conditions_on_outputs(run, law):
+    proved = run("verify", law, "--always", "torque <= 2.6", *WHERE)
+    assert (proved.exit_code, proved.stdout.split(" where")[0]) == (Exit.OK, "proved: torque <= 2.6")
+    refuted = run("verify", law, "--always", "torque <= 2", *WHERE)
+    assert refuted.exit_code == Exit.NEGATIVE
+    assert refuted.stdout.startswith("refuted: not always; the answer is torque = ")
+    document = json.loads(run("verify", law, "--always", "torque <= 2", *WHERE, "--json").stdout)
+    assert document["answer"]["torque"] > 2
+    wrong = run("verify", law, "--always", "speed <= 2")
+    assert wrong.exit_code == Exit.USAGE
+    assert "known are torque" in wrong.stderr
+
+
+def test_compare_takes_a_tolerance(run, law, tmp_path):
+    other = tmp_path / "other.moet.json"
+    leaf = RegressionTree.leaf([0.51], slope=[[2.0, -1.0]])
+    save(RegressionMixture([[0.0, 0.0]], [0.0], [leaf], ["torque"], [-2], feature_names=["angle", "speed"]), other)
+    assert run("compare", law, law).exit_code == Exit.OK
+    assert run("compare", law, other, *WHERE, "--tolerance", "0.011").exit_code == Exit.OK
+    differ = run("compare", law, other, *WHERE)
+    assert differ.exit_code == Exit.NEGATIVE
+    assert "torque = " in differ.stdout
+    document = json.loads(run("compare", law, other, *WHERE, "--json").stdout)
+    assert document["answers"][1]["torque"] > document["answers"][0]["torque"]
+
+
+def test_closest_takes_a_condition_or_a_tolerance(run, law):
+    told = run("closest", law, "--at", "0,0", "--answer", "torque >= 1")
+    assert told.exit_code == Exit.OK
+    assert "the nearest input with the answer torque >= 1 is at linf distance 0.1666" in told.stdout
+    changed = json.loads(run("closest", law, "--at", "0,0", "--tolerance", "0.3", "--json").stdout)
+    assert changed["distance"] == pytest.approx(0.1)
+    nowhere = run("closest", law, "--at", "0,0", "--answer", "torque <= -3")
+    assert "proved: there is no input with the answer torque <= -3" in nowhere.stdout
+    neither = run("closest", law, "--at", "0,0")
+    assert neither.exit_code == Exit.USAGE
+    assert "say what to look for" in neither.stderr
+
+
+def test_verify_asks_one_question_at_a_time(run, law):
+    result = run("verify", law, "--range", "--always", "torque <= 1")
+    assert result.exit_code == Exit.USAGE
+    assert "give one of --system" in result.stderr
