@@ -232,9 +232,7 @@ READERS = {
     "as_mixture": as_mixture,
     "why": lambda model: explain.why(model, [0.0, 0.0]),
     "explorer": lambda model: explain.explorer(model, data=np.zeros((2, 2))),
-    "always": lambda model: verify.always(model, answers=["left"]),
-    "closest": lambda model: verify.closest(model, [0.0, 0.0]),
-    "equivalent": lambda model: verify.equivalent(model, model),
+    "differences": lambda model: verify.differences(model, model),
     "safe": lambda model: verify.safe(model, systems.mountaincar(), 1),
 }
 

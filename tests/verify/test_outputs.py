@@ -232,6 +232,8 @@ def test_questions_of_the_other_kind_say_what_is_expected():
         verify.range(half_planes(), Box())
     with pytest.raises(InputError, match='ask for conditions on them, such as "torque <= 1"'):
         verify.always(brake(), box(), [3])
+    with pytest.raises(InputError, match=r"ask for conditions on them; a condition is a comparison"):
+        verify.always(brake(), box(), ["left"])
     with pytest.raises(InputError, match="name at least one condition"):
         verify.always(brake(), box())
     with pytest.raises(InputError, match="'speed'; known are torque"):

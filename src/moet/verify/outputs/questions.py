@@ -38,12 +38,13 @@ def conditions_on_outputs(conditions: Any, outputs: Sequence[str]) -> list[HalfS
     """Read conditions such as ``"torque <= 1.5"``, of which all are meant."""
     one = isinstance(conditions, str | HalfSpace) or not isinstance(conditions, Iterable)
     given = [conditions] if one else list(conditions)
+    expected = f"this model answers with numbers ({listed(outputs)}): ask for conditions on them"
     if not all(isinstance(part, str | HalfSpace) for part in given):
-        raise InputError(
-            f"this model answers with numbers ({listed(outputs)}): ask for conditions on them, such as "
-            f'"{outputs[0]} <= 1", got {conditions!r}'
-        )
-    found = list(half_spaces(given, outputs))
+        raise InputError(f'{expected}, such as "{outputs[0]} <= 1", got {conditions!r}')
+    try:
+        found = list(half_spaces(given, outputs))
+    except InputError as error:
+        raise InputError(f"{expected}; {error}") from None
     if not found:
         raise InputError(f'name at least one condition on {listed(outputs)}, such as "{outputs[0]} <= 1"')
     return found
