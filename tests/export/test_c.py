@@ -1,5 +1,6 @@
 """The C header: it compiles without a warning and answers as the model does, to the bit."""
 
+import contextlib
 import ctypes
 import functools
 import re
@@ -19,7 +20,8 @@ from .samples import HOSTILE, as_soft, chain, float32_inputs, inputs, published_
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
 # the options most likely to make a compiler reorder or fuse what it must not
-FAST = ["-O3", "-march=native", "-ffp-contract=off"]
+FAST = ["-O3", "-march=native", "-ffp-contract=fast"]
+HASWELL = ["-std=gnu11", "-O2", "-march=haswell"]  # GNU C fuses by default then
 STYLES = ["tables", "ifs"]
 TYPES = {"float64": "double", "float32": "float", "float32-approximate": "float"}
 
@@ -138,6 +140,58 @@ def test_zero_differences_for_float32_states(compiled, name):
         assert np.array_equal(mixture.classes[answer], answers)
 
 
+def near_ties(mixture, n):
+    """Inputs at which two experts are so close that one rounding decides between them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, mixture.n_features))
+    row = mixture.gate_weights[1] - mixture.gate_weights[0]
+    k = int(np.abs(row).argmax())
+    X[:, k] -= (X @ row + mixture.gate_bias[1] - mixture.gate_bias[0]) / row[k]
+    return X + rng.integers(-2, 3, X.shape) * np.spacing(X)
+
+
+def experts_in_c(text, folder, compiler, X, *options):
+    """What ``moet_expert`` answers, compiled as most people do for a processor with a fused multiply-add."""
+    folder.mkdir()
+    (folder / "moet.h").write_text(text)
+    source, library = folder / "experts.c", folder / "experts.so"
+    source.write_text("""#include "moet.h"
+void experts(const double *x, long n, int *expert);
+void experts(const double *x, long n, int *expert)
+{
+    for (long i = 0; i < n; i++) expert[i] = moet_expert(x + i * MOET_FEATURES);
+}
+""")
+    run([compiler, *HASWELL, *options, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    expert = np.empty(len(X), np.intc)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (X, expert)]
+    ctypes.CDLL(str(library)).experts(pointers[0], ctypes.c_long(len(X)), pointers[1])
+    return expert
+
+
+def has_fused_multiply_add():
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        return " fma " in file.read()
+    return False
+
+
+@pytest.mark.skipif(not has_fused_multiply_add(), reason="this processor has no fused multiply-add")
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.processes
+def test_compilers_that_fuse_multiply_and_add_change_no_answer(tmp_path, compiler, style):
+    gate = np.random.default_rng(1).normal(size=(2, 4))
+    mixture = Mixture(gate[:, 1:], gate[:, 0], random_mixture(7, 2, 1, n_features=3).trees, ["a", "b", "c"])
+    X = near_ties(mixture, 200_000)
+    text = export.c(mixture, style=style)
+    assert np.array_equal(experts_in_c(text, tmp_path / "default", compiler, X), mixture.expert(X))
+    fast = tmp_path / "fast", compiler, X, "-ffp-contract=fast"
+    assert np.array_equal(experts_in_c(text, *fast), mixture.expert(X))
+    unguarded = text.replace("#define MOET_ROUNDED volatile", "#define MOET_ROUNDED")
+    without = tmp_path / "unguarded", compiler, X, "-ffp-contract=fast"
+    assert not np.array_equal(experts_in_c(unguarded, *without), mixture.expert(X)), "nothing is fused: no test"
+
+
 def stated_band(mixture, X):
     """Width that the header of an approximate gate states, at every row."""
     text = export.c(mixture, precision="float32-approximate").partition("*/")[0].replace("\n *", "")
@@ -215,7 +269,7 @@ def test_the_header_names_the_model(tmp_path, style):
     text = export.c(mixture, name="pilot", style=style)
     assert f"model {digest(mixture)}\n" in text
     assert text.startswith(f"/* {summary(mixture)}\n")
-    assert "-ffp-contract=off" in text
+    assert "whatever the compiler's options" in text.replace("\n *", "")
     assert ' * x[7]  "x7"\n' in text
     assert ("stdint.h" in text) == (style == "tables")
     save(mixture, tmp_path / "m.moet.json")
@@ -226,7 +280,8 @@ def test_two_leaves_are_one_inequality():
     code = export.c(published_policy(), style="ifs")
     assert "if (" not in code
     inequality = re.search(r"moet_expert\(const double x\[4\]\)\n{\n(.*?)}", code, re.DOTALL).group(1)
-    assert re.sub(r"\S+ /\* (\S+) \*/", r"\1", " ".join(inequality.split())) == (
+    plain = re.sub(r"moet_times\((.*?), (x\[.\])\)", r"\1 * \2", " ".join(inequality.split()))
+    assert re.sub(r"\S+ /\* (\S+) \*/", r"\1", plain) == (
         "return 1.0 + 2.185 * x[0] + 7.225 * x[1] + 20.65 * x[2] + 25.34 * x[3] > 0.0;"
     )
 

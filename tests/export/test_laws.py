@@ -14,7 +14,11 @@ from tests.processes import run
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
-BUILDS = {"plain": ["-O0"], "fused": ["-O3", "-march=native", "-ffp-contract=fast"]}
+BUILDS = {
+    "plain": ["-O0"],
+    "fused": ["-O3", "-march=native", "-ffp-contract=fast"],
+    "haswell": ["-std=gnu11", "-O2", "-march=haswell"],
+}
 
 WRAPPER = """
 void run(const double *x, long n, double *u, int *expert);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple, get_args
@@ -14,6 +14,7 @@ from moet.errors import ExportError
 from moet.export.c_laws import law_header
 from moet.export.c_parts import (
     INDENT,
+    UNFIT,
     WIDTH,
     array,
     check_name,
@@ -23,6 +24,7 @@ from moet.export.c_parts import (
     integer,
     number,
     string,
+    unfused,
 )
 from moet.export.float32 import gate_band, with_float32_gate, with_float32_thresholds
 from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, walk
@@ -58,8 +60,8 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
 
     The header defines ``int NAME_predict(const double x[])``, which returns the index of the class,
     ``int NAME_expert(const double x[])``, the index of the expert that answers, and ``NAME_labels``. The numbers in
-    ``x`` must be finite. Compiled with ``-ffp-contract=off``, it answers as :meth:`moet.Mixture.predict_hard` does for
-    every input.
+    ``x`` must be finite. It answers as :meth:`moet.Mixture.predict_hard` does for every input, whatever the compiler's
+    options: those that would round otherwise it refuses, or is proof against.
 
     Of a RegressionMixture the header defines ``void NAME_predict(const double x[], double u[])``, which writes the
     outputs, to the bit whatever the compiler's options. Where the model has no answer because a sum overflows, the
@@ -99,7 +101,13 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
     write = _tables if style == "tables" else _ifs
     bodies = write(_rounded(mixture, types), name, types)
     functions = [_function(f"{name}_{suffix}", mixture.n_features, types.state, body) for suffix, body in bodies]
-    return "\n".join([_head(mixture, name, style, types), *functions, "#endif\n"])
+    product = [unfused(name)] if types.gate == "double" and mixture.n_experts > 1 else []
+    return "\n".join([_head(mixture, name, style, types), *product, *functions, "#endif\n"])
+
+
+def _product(name: str, kind: str) -> Callable[[str, str], str]:
+    """How products of a gate are written: those of doubles so that they are surely rounded."""
+    return f"{name}_times({{}}, {{}})".format if kind == "double" else "{} * {}".format
 
 
 def _rounded(mixture: Mixture, types: Types) -> Mixture:
@@ -117,7 +125,7 @@ def _head(mixture: Mixture, name: str, style: Style, types: Types) -> str:
     features = [f" * x[{k}]  {string(feature)}\n" for k, feature in enumerate(mixture.feature_names)]
     labels = [f"{INDENT}{string(str(label))}, /* {k} */\n" for k, label in enumerate(mixture.classes.tolist())]
     if "double" in types:
-        unfit = "DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)"
+        unfit = UNFIT
         needs = "64-bit doubles, rounded after every operation"
     else:
         unfit, needs = "FLT_MANT_DIG != 24 || defined(__FAST_MATH__)", "32-bit floats"
@@ -157,8 +165,8 @@ def _arithmetic(mixture: Mixture, types: Types) -> str:
         return "Comparisons only, nothing is rounded: the answers are those of the model."
     if types.gate == "double":
         return (
-            "Compile with -ffp-contract=off: the answers are those of the model then; a fused multiply-add would "
-            "round otherwise."
+            "The answers are those of the model, whatever the compiler's options: every product is rounded before it "
+            "is added, and -ffast-math is refused."
         )
     band = gate_band(mixture)
     terms = [_rounded_up(band.constant), *(f"{_rounded_up(s)}*|x[{k}]|" for k, s in enumerate(band.slopes) if s)]
@@ -188,7 +196,8 @@ static inline int {name}(const {state} x[{n_features}])
 
 
 def _tables(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
-    yield "expert", gate_loop(mixture, types.gate) if mixture.n_experts > 1 else "(void)x;\nreturn 0;"
+    loop = gate_loop(mixture, types.gate, _product(name, types.gate)) if mixture.n_experts > 1 else ""
+    yield "expert", loop or "(void)x;\nreturn 0;"
     yield "predict", _tree_loop(mixture, name, types.state)
 
 
@@ -219,7 +228,7 @@ return -1 - node;"""
 
 def _ifs(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
     check_nesting(mixture, 'choose style="tables"')
-    yield "expert", _gate(mixture, types.gate)
+    yield "expert", _gate(mixture, types.gate, _product(name, types.gate))
     answers = []
     for j, tree in enumerate(mixture.trees):
         if tree.n_nodes == 1:
@@ -230,11 +239,11 @@ def _ifs(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]
     yield "predict", _choice(answers, f"{name}_expert(x)")
 
 
-def _gate(mixture: Mixture, kind: str) -> str:
+def _gate(mixture: Mixture, kind: str, product: Callable[[str, str], str]) -> str:
     unused = "" if mixture.n_experts > 1 and mixture.gate_weights.any() else "(void)x;\n"
     first, *others = [
         f"\n{INDENT}".join(
-            logit(float(bias), weights, lambda value: f"{number(value, kind)} /* {decimal(value, kind)} */")
+            logit(float(bias), weights, lambda value: f"{number(value, kind)} /* {decimal(value, kind)} */", product)
         )
         for bias, weights in zip(mixture.gate_bias, mixture.gate_weights, strict=True)
     ]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from moet.errors import ExportError
-from moet.export.c_parts import INDENT, array, gate_loop, inner_nodes, integer, number, string
+from moet.export.c_parts import INDENT, UNFIT, array, gate_loop, inner_nodes, integer, number, string, unfused
 from moet.export.parts import check_hard
 from moet.model.file import digest
 from moet.model.regression.mixture import RegressionMixture
@@ -30,13 +30,7 @@ def law_header(mixture: RegressionMixture, name: str, style: str, precision: str
     )
     return f"""\
 {_head(mixture, name)}
-/* volatile: no compiler may fuse the product with the sum that it is added to, which would round otherwise */
-static inline double {name}_times(double a, double b)
-{{
-    volatile double product = a * b;
-    return product;
-}}
-
+{unfused(name)}
 static inline int {name}_expert(const double x[{mixture.n_features}])
 {{
 {_indented(expert)}
@@ -74,7 +68,7 @@ def _head(mixture: RegressionMixture, name: str) -> str:
 #include <float.h>
 #include <stdint.h>
 
-#if DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__)
+#if {UNFIT}
 #error "this model needs 64-bit doubles, rounded after every operation"
 #endif
 

@@ -24,6 +24,32 @@ def check_name(name: str) -> None:
         raise ExportError(f"name must be ASCII letters, digits and underscores, a letter first, got {name!r}")
 
 
+UNFIT = (
+    "DBL_MANT_DIG != 53 || FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2 || defined(__FAST_MATH__) \\\n"
+    "    || defined(__ASSOCIATIVE_MATH__)"
+)
+"""Where doubles are not what the model computes with."""
+
+
+def unfused(name: str) -> str:
+    """Define ``NAME_times``, a product that is rounded before it is added to anything."""
+    prefix = name.upper()
+    return f"""\
+/* A product that no compiler can fuse with the sum that it is added to, whatever its options: that would round
+ * otherwise. GNU C says whether the processor could; if not, no store is needed. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__INTEL_COMPILER) && !defined(__FP_FAST_FMA)
+#define {prefix}_ROUNDED
+#else
+#define {prefix}_ROUNDED volatile
+#endif
+static inline double {name}_times(double a, double b)
+{{
+    {prefix}_ROUNDED double product = a * b;
+    return product;
+}}
+"""
+
+
 def gate_loop(mixture: BaseMixture, kind: str, product: Callable[[str, str], str] = "{} * {}".format) -> str:
     """Find the expert of largest logit; ``product`` writes a product."""
     gate = np.hstack([mixture.gate_bias[:, None], mixture.gate_weights])

@@ -40,13 +40,18 @@ def check_nesting(mixture: BaseMixture, otherwise: str) -> None:
         raise ExportError(f"a tree of depth {depth} is too deep for nested ifs (at most {MAX_NESTING}); {otherwise}")
 
 
-def logit(bias: float, weights: NDArray[np.float64], literal: Callable[[float], str]) -> list[str]:
+def logit(
+    bias: float,
+    weights: NDArray[np.float64],
+    literal: Callable[[float], str],
+    product: Callable[[str, str], str] = "{} * {}".format,
+) -> list[str]:
     """Terms of a gate's logit, to be added from left to right, such as ``["0.5", "+ 2.0 * x[0]", "- 1.0 * x[3]"]``.
 
     A weight of zero times a finite number is zero, and adding zero changes no comparison, so such terms are left out.
     """
-    terms = [f"{'-' if w < 0 else '+'} {literal(abs(w))} * x[{k}]" for k, w in enumerate(weights.tolist()) if w != 0]
-    return [literal(bias), *terms]
+    terms = [(k, w) for k, w in enumerate(weights.tolist()) if w != 0]
+    return [literal(bias), *(f"{'-' if w < 0 else '+'} {product(literal(abs(w)), f'x[{k}]')}" for k, w in terms)]
 
 
 def leaf_class(value: NDArray[np.float64]) -> int:
