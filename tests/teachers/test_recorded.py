@@ -87,6 +87,70 @@ def test_dictionaries_of_minari_stand_side_by_side(tmp_path):
     assert recording.observations[1].tolist() == [2.0, 3.0, 1.0]
 
 
+def write_arrow(folder, name, columns):
+    """One episode as Minari's arrow and parquet storages lay it out."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import ipc, parquet
+
+    arrays = {}
+    for key, values in columns.items():
+        flat = np.asarray(values)
+        wide = flat.ndim == 2
+        listed = pa.list_(pa.from_numpy_dtype(flat.dtype), flat.shape[1]) if wide else None
+        arrays[key] = pa.FixedSizeListArray.from_arrays(flat.reshape(-1), type=listed) if wide else pa.array(flat)
+    nested = {key: value for key, value in arrays.items() if "/" in key}
+    table = {key: value for key, value in arrays.items() if "/" not in key}
+    if nested:
+        names = [key.partition("/")[2] for key in nested]
+        table["observations"] = pa.StructArray.from_arrays(list(nested.values()), names=names)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith(".parquet"):
+        parquet.write_table(pa.table(table), folder / name)
+    else:
+        with ipc.new_file(folder / name, pa.table(table).schema) as file:
+            file.write_table(pa.table(table))
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_a_folder_of_minari_with_a_folder_per_episode(episodes, tmp_path, suffix):
+    for number, (seen, done) in enumerate(parts(episodes)):
+        columns = {"observations": np.vstack([seen, seen[-1:]]), "actions": np.r_[done, 0]}
+        write_arrow(tmp_path, f"data/{number}/part-0.{suffix}", columns | {"rewards": np.ones(len(done) + 1)})
+        (tmp_path / "data" / str(number) / "metadata.json").write_text("{}")
+    assert_is(read_recording(tmp_path), episodes)
+
+
+def test_parts_of_an_arrow_file_stand_side_by_side(tmp_path):
+    observations = {"observations/speed": np.arange(3.0), "observations/place": np.arange(6.0).reshape(3, 2)}
+    write_arrow(tmp_path, "0/part-0.arrow", observations | {"actions": np.array([0, 1, 0])})
+    recording = read_recording(tmp_path)
+    assert recording.names == ("place_0", "place_1", "speed")
+    assert recording.actions.tolist() == [0, 1]
+
+
+def test_arrow_files_that_are_none_are_refused(tmp_path, monkeypatch):
+    file = tmp_path / "0" / "part-0.arrow"
+    file.parent.mkdir()
+    file.write_text("no recording")
+    pyarrow = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match="no file of Minari, or damaged"):
+        read_recording(tmp_path)
+    write_arrow(tmp_path, "0/part-0.arrow", {"actions": np.array([0, 1])})
+    with pytest.raises(InputError, match="it has no column observations, it has actions"):
+        read_recording(tmp_path)
+    monkeypatch.setattr(pyarrow, "__version__", "14.0.0")
+    with pytest.raises(InputError, match=r"pyarrow 14\.0\.0 executes code from files: pip install -U pyarrow"):
+        read_recording(tmp_path)
+
+
+def test_without_pyarrow_its_files_are_refused_with_the_next_step(tmp_path, monkeypatch):
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0" / "part-0.parquet").write_text("")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match="needs the package pyarrow: pip install pyarrow"):
+        read_recording(tmp_path)
+
+
 def test_links_to_elsewhere_are_not_followed(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "secret.hdf5", "w") as file:
@@ -137,7 +201,7 @@ def test_recordings_that_contradict_themselves_are_refused(tmp_path, arrays, mes
 def test_what_is_no_recording_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"cannot read .*missing\.npz: No such file"):
         read_recording(tmp_path / "missing.npz")
-    with pytest.raises(InputError, match=r"it has neither main_data\.hdf5, as Minari writes it, nor \.npz files"):
+    with pytest.raises(InputError, match=r"neither main_data\.hdf5 nor a folder per episode, .*, nor \.npz files"):
         read_recording(tmp_path)
     np.savez(tmp_path / "objects.npz", observations=np.array([None, {}]), actions=np.zeros(2, int))
     with pytest.raises(InputError, match=r"no \.npz file of plain arrays"):

@@ -1,7 +1,7 @@
 """Recorded episodes: what was seen and what was done, without the environment.
 
-Two layouts are read. A folder of Minari has ``main_data.hdf5``, with a group per episode. Anything else is ``.npz``
-files, one per episode or with several each. Nothing in either is executed.
+Two layouts are read. A folder of Minari has ``main_data.hdf5``, with a group per episode, or a folder per episode with
+Arrow or Parquet files. Anything else is ``.npz`` files, one per episode or with several each. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from moet.envs.task import Floats, Task
 from moet.errors import InputError, TaskError, TeacherError
 from moet.teachers.arrays import load_arrays
+from moet.teachers.recorded_arrow import SUFFIXES, arrow_files, read_arrow
 
 _OBSERVATIONS, _ACTIONS = ("observations", "obs"), ("actions", "acts")
 _ENDS = ("terminations", "truncations", "terminals", "timeouts", "dones")
@@ -87,9 +88,12 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     minari = [file for file in (path / "data" / "main_data.hdf5", path / "main_data.hdf5") if file.is_file()]
-    files = minari[:1] or sorted(path.glob("*.npz")) or sorted(path.glob("*.hdf5"))
+    files = minari[:1] or arrow_files(path) or sorted(path.glob("*.npz")) or sorted(path.glob("*.hdf5"))
     if not files:
-        raise InputError(f"cannot read {path}: it has neither main_data.hdf5, as Minari writes it, nor .npz files")
+        raise InputError(
+            f"cannot read {path}: it has neither main_data.hdf5 nor a folder per episode, as Minari writes them, "
+            "nor .npz files"
+        )
     return files
 
 
@@ -98,11 +102,17 @@ Episode = tuple[Floats, NDArray[np.int64], tuple[str, ...]]
 
 def _episodes(file: Path) -> Iterator[Episode]:
     try:
-        contents = [load_arrays(file)] if file.suffix == ".npz" else _groups_of_hdf5(file)
-        for arrays in contents:
+        for arrays in _contents(file):
             yield from _split(arrays)
     except (InputError, TeacherError) as error:
         raise InputError(f"cannot read {file}: {error}") from None
+
+
+def _contents(file: Path) -> list[dict[str, Any]]:
+    """The sets of arrays in a file."""
+    if file.suffix == ".npz":
+        return [load_arrays(file)]
+    return [read_arrow(file, _MAX_BYTES)] if file.suffix in SUFFIXES else _groups_of_hdf5(file)
 
 
 def _groups_of_hdf5(file: Path) -> list[dict[str, Any]]:
