@@ -72,6 +72,15 @@ if __name__ == "__main__":
     elif sys.argv[1] == "config":
         with joblib.parallel_config("loky", n_jobs=2):
             check(lambda act, task: play(act, task, range(11)))
+    elif sys.argv[1] == "ray":
+        import ray
+        from ray.util.joblib import register_ray
+
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        register_ray()
+        with joblib.parallel_config("ray", n_jobs=2):
+            check(lambda act, task: play(act, task, range(11)))
+        ray.shutdown()
     else:
         from dask.distributed import Client, LocalCluster
 
@@ -101,6 +110,12 @@ def test_what_a_script_defines_is_played_in_other_processes(tmp_path: Path, how:
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs dask[distributed]")
 def test_a_cluster_of_dask_plays_the_same_to_the_bit(tmp_path: Path) -> None:
     assert run_script(tmp_path, "dask") == "the same\n"
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray")
+def test_a_cluster_of_ray_plays_the_same_to_the_bit(tmp_path: Path) -> None:
+    assert run_script(tmp_path, "ray") == "the same\n"
 
 
 def test_the_number_of_workers_is_what_was_asked_for_or_configured() -> None:

@@ -199,8 +199,9 @@ def test_recordings_that_contradict_themselves_are_refused(tmp_path, arrays, mes
 
 
 def test_what_is_no_recording_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"cannot read .*missing\.npz: No such file"):
-        read_recording(tmp_path / "missing.npz")
+    for missing in ("missing.npz", "missing.hdf5", "missing"):
+        with pytest.raises(InputError, match=rf"cannot read .*{missing}: No such file or directory$"):
+            read_recording(tmp_path / missing)
     with pytest.raises(InputError, match=r"neither main_data\.hdf5 nor a folder per episode, .*, nor \.npz files"):
         read_recording(tmp_path)
     np.savez(tmp_path / "objects.npz", observations=np.array([None, {}]), actions=np.zeros(2, int))

@@ -85,6 +85,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
 
 
 def _files(path: Path) -> list[Path]:
+    path.stat()  # readers of the formats say in many words that a file is not there
     if not path.is_dir():
         return [path]
     minari = [file for file in (path / "data" / "main_data.hdf5", path / "main_data.hdf5") if file.is_file()]
