@@ -78,14 +78,14 @@ def test_a_numpy_seed_is_as_good_as_an_integer() -> None:
         ("cartpole", classic.CARTPOLE, [3.0, 5.0, 0.3, 5.0]),
         ("acrobot", classic.ACROBOT, [math.pi, math.pi, 4 * math.pi, 9 * math.pi]),
         ("mountaincar", classic.MOUNTAINCAR, [1.2, 0.07]),
-        ("pendulum", classic.PENDULUM, [50.0, 8.0]),
+        ("pendulum", classic.THREE_TORQUES, [50.0, 8.0]),
     ],
 )
 def test_one_step_from_any_state(name: str, dynamics: Dynamics, extent: list[float]) -> None:
     """States that play seldom reaches: at walls, beyond limits of speed, after many turns."""
     generator = np.random.default_rng(0)
     states = tuple(generator.uniform(-limit, limit, 2_000) for limit in extent)
-    actions = generator.integers(dynamics.n_actions, size=2_000)
+    actions = generator.integers(dynamics.actions, size=2_000)
     new_states, rewards, terminated = dynamics.advance(states, actions)
     shown = np.array(dynamics.observe(new_states), dtype=np.float32).T
 

@@ -74,8 +74,8 @@ class ActionBox:
         """What ``env.step`` takes for a row of numbers."""
         return self.clipped(action).astype(self.dtype).reshape(self.shape)
 
-    def env_actions(self, actions: Floats, n_episodes: int) -> list[NDArray[Any]]:
-        """The same for the running episodes, one row each."""
+    def env_actions(self, actions: Floats, n_episodes: int) -> NDArray[Any]:
+        """The same for the running episodes, one entry each."""
         if actions.shape != (n_episodes, len(self)):
             raise TaskError(
                 f"got actions of shape {actions.shape} for {n_episodes} running episodes; "
@@ -83,7 +83,7 @@ class ActionBox:
             )
         if not np.isfinite(actions).all():
             raise TaskError(f"an action holds {actions[~np.isfinite(actions)][0]}, which is not a finite number")
-        return [self.env_action(action) for action in actions]
+        return self.clipped(actions).astype(self.dtype).reshape(n_episodes, *self.shape)
 
     def in_words(self) -> str:
         """The bounds, for messages."""

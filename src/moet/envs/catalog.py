@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from moet.envs.continuous import CAR, CONTINUOUS, LANDER, PENDULUM
 from moet.envs.dynamics import Dynamics, DynamicsBatch
 from moet.envs.generic import task_of, with_features
 from moet.envs.gym import GymBatch, make_env, registered
+from moet.envs.mujoco import ROBOTS
 from moet.envs.task import FeatureFunction, Task
-from moet.errors import TaskError
+from moet.errors import MoetWarning, TaskError
 
 if TYPE_CHECKING:
     import gymnasium
@@ -48,6 +50,7 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
         If there is no such environment, it is not installed, or trees cannot play it.
     """
     if isinstance(env, str):
+        env = _current(env)
         task = known(env)
         if task is None:
             return task_of(env, partial(make_env, env, suggest=tasks(), spec=registered(env)), features)
@@ -80,6 +83,20 @@ def known(name: str) -> Task | None:
         if limit := gymnasium.spec(name).max_episode_steps:
             return _BY_ID[name](name, limit)
     return None
+
+
+def _current(name: str) -> str:
+    """The id that stands today for one of which Gymnasium has no equations any more, with a note."""
+    new = _SUCCESSORS.get(name)
+    if new is None:
+        return name
+    warnings.warn(
+        f"Gymnasium plays {name} no more; {new} is played instead. An agent of the old one sees and does the same "
+        "there, while physics and rewards may differ a little from those it was trained with",
+        MoetWarning,
+        stacklevel=3,
+    )
+    return new
 
 
 def _name_of(factory: Callable[..., Any]) -> str | None:
@@ -180,7 +197,7 @@ def _pendulum(name: str, max_steps: int = 200) -> Task:
         name,
         "Pendulum-v1",
         max_steps,
-        classic.PENDULUM,
+        classic.THREE_TORQUES,
         features=PENDULUM,
         actions=("negative", "none", "positive"),
         wrapped=_make_pendulum,
@@ -222,6 +239,11 @@ _BY_NAME: dict[str, Callable[[str], Task]] = {
     "pong-18": _pong,
     "gridworld": _gridworld,
 }
+
+_SUCCESSORS = {"LunarLander-v2": "LunarLander-v3", "LunarLanderContinuous-v2": "LunarLanderContinuous-v3"} | {
+    f"{name.partition('-')[0]}-v{version}": name for name in ROBOTS for version in (2, 3)
+}
+"""Ids that agents of the public zoo were trained with, and what to play today."""
 
 _BY_ID: dict[str, Callable[[str, int], Task]] = {
     "CartPole-v1": _cartpole,

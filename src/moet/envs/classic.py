@@ -13,19 +13,26 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.box import ActionBox
 from moet.envs.dynamics import Dynamics, State
 from moet.envs.task import Floats
 
 Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Outcome = tuple[State, Floats, Bools]
 
 PENDULUM_TORQUES = np.array([-2.0, 0.0, 2.0], dtype=np.float32)
 
 
-def _scalar_square(x: Floats) -> Floats:
+def _scalar_square(x: NDArray[np.floating]) -> Floats:
     """``v**2`` of each NumPy scalar ``v`` in ``x``."""
     return np.fromiter(map(math.pow, x.tolist(), repeat(2.0)), np.float64, len(x))
+
+
+def _single_square(x: Singles) -> Singles:
+    """The same of scalars in single precision, for which NumPy calls C's ``powf``."""
+    return np.fromiter((value**2 for value in x), np.float32, len(x))
 
 
 def _scalar_cos(x: Floats) -> Floats:
@@ -67,7 +74,7 @@ def _cartpole(state: State, actions: Ints) -> Outcome:
     return state, np.ones(len(actions)), fallen
 
 
-CARTPOLE = Dynamics(n_actions=2, begin=_cartpole_start, advance=_cartpole, observe=_whole_state)
+CARTPOLE = Dynamics(actions=2, begin=_cartpole_start, advance=_cartpole, observe=_whole_state)
 
 
 # ---- Acrobot-v1 ----
@@ -134,7 +141,7 @@ def _acrobot_view(state: State) -> State:
     return np.cos(angle_1), np.sin(angle_1), np.cos(angle_2), np.sin(angle_2), speed_1, speed_2
 
 
-ACROBOT = Dynamics(n_actions=3, begin=_acrobot_start, advance=_acrobot, observe=_acrobot_view)
+ACROBOT = Dynamics(actions=3, begin=_acrobot_start, advance=_acrobot, observe=_acrobot_view)
 
 
 # ---- MountainCar-v0 ----
@@ -154,21 +161,52 @@ def _mountaincar(state: State, actions: Ints) -> Outcome:
     return (position, velocity), np.full(len(actions), -1.0), there
 
 
-MOUNTAINCAR = Dynamics(n_actions=3, begin=_mountaincar_start, advance=_mountaincar, observe=_whole_state)
+MOUNTAINCAR = Dynamics(actions=3, begin=_mountaincar_start, advance=_mountaincar, observe=_whole_state)
 
 
-# ---- Pendulum-v1 with three torques ----
+# ---- MountainCarContinuous-v0 ----
+
+_POWER, _GRAVITY = np.float32(0.0015), 0.0025
+
+
+def _car(state: State, actions: Singles) -> Outcome:
+    """Gymnasium keeps the state in single precision, all but the first one of an episode."""
+    position, velocity = state
+    force = actions[:, 0]
+    thrice = 3 * position
+    thrice = np.where(position == _single(position), _single(thrice), thrice)
+    push = force * _POWER - (_GRAVITY * _scalar_cos(thrice)).astype(np.float32)
+    velocity = _single(velocity + push).clip(*_single(np.array([-0.07, 0.07])))
+    position = _single(position + velocity).clip(*_single(np.array([-1.2, 0.6])))
+    velocity = np.where((position == _single(np.array(-1.2))) & (velocity < 0), 0.0, velocity)
+    there = (position >= _single(np.array(0.45))) & (velocity >= 0)
+    return (position, velocity), np.where(there, 100.0, 0.0) - _scalar_square(force) * 0.1, there
+
+
+def _single(x: Floats) -> Floats:
+    """Rounded to single precision."""
+    return x.astype(np.float32).astype(np.float64)
+
+
+CAR = Dynamics(actions=ActionBox((-1.0,), (1.0,), (1,)), begin=_mountaincar_start, advance=_car, observe=_whole_state)
+
+
+# ---- Pendulum-v1, with any torque and with three ----
 
 
 def _pendulum_start(generator: np.random.Generator) -> Floats:
     return generator.uniform([-np.pi, -1.0], [np.pi, 1.0])
 
 
-def _pendulum(state: State, actions: Ints) -> Outcome:
+def _one_of_three(state: State, actions: Ints) -> Outcome:
+    return _pendulum(state, PENDULUM_TORQUES[actions][:, None])
+
+
+def _pendulum(state: State, actions: Singles) -> Outcome:
     angle, speed = state
-    torque = PENDULUM_TORQUES[actions]
+    torque = actions[:, 0]
     from_top = (angle + np.pi) % (2 * np.pi) - np.pi
-    cost = _scalar_square(from_top) + 0.1 * _scalar_square(speed) + 0.001 * torque**2
+    cost = _scalar_square(from_top) + 0.1 * _scalar_square(speed) + 0.001 * _single_square(torque)
     speed = (speed + (15.0 * np.sin(angle) + 3.0 * torque) * 0.05).clip(-8.0, 8.0)
     return (angle + speed * 0.05, speed), -cost, np.zeros(len(actions), np.bool_)
 
@@ -178,4 +216,7 @@ def _pendulum_view(state: State) -> State:
     return np.cos(angle), np.sin(angle), speed
 
 
-PENDULUM = Dynamics(n_actions=3, begin=_pendulum_start, advance=_pendulum, observe=_pendulum_view)
+THREE_TORQUES = Dynamics(actions=3, begin=_pendulum_start, advance=_one_of_three, observe=_pendulum_view)
+PENDULUM = Dynamics(
+    actions=ActionBox((-2.0,), (2.0,), (1,)), begin=_pendulum_start, advance=_pendulum, observe=_pendulum_view
+)

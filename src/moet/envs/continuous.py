@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from moet.envs import classic
 from moet.envs.box import ActionBox
+from moet.envs.dynamics import Dynamics, DynamicsBatch
 from moet.envs.gym import GymBatch, make_env
+from moet.envs.mujoco import ROBOTS
 from moet.envs.task import Task
 
 LANDER = {
@@ -47,13 +50,20 @@ WALKER = (
 """Its speeds are scaled by factors that the environment does not name."""
 
 
-def _task(features: dict[str, str], actions: tuple[str, ...], bound: float, name: str, max_steps: int) -> Task:
+def _task(
+    dynamics: Dynamics | None,
+    features: dict[str, str],
+    actions: tuple[str, ...],
+    bound: float,
+    name: str,
+    max_steps: int,
+) -> Task:
     make = partial(make_env, name, max_episode_steps=max_steps)
     return Task(
         name=name,
         env_id=name,
         make=make,
-        batch=partial(GymBatch, name, make, max_steps),
+        batch=partial(DynamicsBatch, dynamics, max_steps) if dynamics else partial(GymBatch, name, make, max_steps),
         observation_names=tuple(features),
         feature_names=tuple(features),
         feature_units=tuple(features.values()),
@@ -64,9 +74,10 @@ def _task(features: dict[str, str], actions: tuple[str, ...], bound: float, name
 
 
 CONTINUOUS: dict[str, Callable[[str, int], Task]] = {
-    "Pendulum-v1": partial(_task, PENDULUM, ("torque",), 2.0),
-    "MountainCarContinuous-v0": partial(_task, CAR, ("force",), 1.0),
-    "LunarLanderContinuous-v3": partial(_task, LANDER, ("main", "side"), 1.0),
-    "BipedalWalker-v3": partial(_task, WALKER, _JOINTS, 1.0),
+    "Pendulum-v1": partial(_task, classic.PENDULUM, PENDULUM, ("torque",), 2.0),
+    "MountainCarContinuous-v0": partial(_task, classic.CAR, CAR, ("force",), 1.0),
+    "LunarLanderContinuous-v3": partial(_task, None, LANDER, ("main", "side"), 1.0),
+    "BipedalWalker-v3": partial(_task, None, WALKER, _JOINTS, 1.0),
+    **{name: partial(_task, None, *robot) for name, robot in ROBOTS.items()},
 }
 """From an id and the time limit that is registered for it to the task."""

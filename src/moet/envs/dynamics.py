@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.box import ActionBox
 from moet.envs.checks import check_actions, check_seeds
 from moet.envs.task import Floats, Step
 
@@ -21,8 +23,8 @@ class Dynamics:
 
     Attributes
     ----------
-    n_actions : int
-        Actions are the numbers below it.
+    actions : int or ActionBox
+        Actions are the numbers below it, or rows of numbers between bounds.
     begin : callable
         Draws the first state of one episode, an array with one entry per variable.
     advance : callable
@@ -31,9 +33,9 @@ class Dynamics:
         From states to what the environment shows of them, one array per entry of an observation.
     """
 
-    n_actions: int
+    actions: int | ActionBox
     begin: Callable[[np.random.Generator], NDArray[np.floating]]
-    advance: Callable[[State, NDArray[np.int64]], tuple[State, Floats, NDArray[np.bool_]]]
+    advance: Callable[[State, NDArray[Any]], tuple[State, Floats, NDArray[np.bool_]]]
     observe: Callable[[State], State]
 
 
@@ -54,9 +56,12 @@ class DynamicsBatch:
         self._elapsed = np.zeros(len(seeds), np.int64)
         return self._observations(first)
 
-    def step(self, actions: NDArray[np.int64]) -> Step:
+    def step(self, actions: NDArray[Any]) -> Step:
         """Take one action in each running episode."""
-        check_actions(actions, len(self._elapsed), self._dynamics.n_actions)
+        if isinstance(self._dynamics.actions, ActionBox):
+            actions = self._dynamics.actions.env_actions(actions, len(self._elapsed))
+        else:
+            check_actions(actions, len(self._elapsed), self._dynamics.actions)
         self._state, rewards, terminated = self._dynamics.advance(self._state, actions)
         self._elapsed += 1
         return Step(self._observations(self._state), rewards, terminated, self._elapsed >= self._max_steps)

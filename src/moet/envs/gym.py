@@ -90,6 +90,8 @@ def _why_not_made(env_id: str, error: Exception, suggest: Sequence[str]) -> str:
         return f"there is no environment {env_id!r}{atari}{meant}"
     if "box2d" in str(error).lower():
         return f"{env_id} needs Box2D: pip install 'moet[box2d]'"
+    if "mujoco" in str(error).lower():
+        return f"{env_id} needs MuJoCo: pip install 'moet[mujoco]'"
     return f"cannot make {env_id!r}: {error}"
 
 
@@ -169,7 +171,7 @@ class GymBatch:
     def _taken(self, actions: NDArray[Any]) -> list[Any]:
         """What each environment takes."""
         if self._box is not None:
-            return self._box.env_actions(actions, len(self._running))
+            return list(self._box.env_actions(actions, len(self._running)))
         check_actions(actions, len(self._running), math.prod(self._choices))
         if len(self._choices) > 1:
             return list(np.stack(np.unravel_index(actions, self._choices), axis=1))
