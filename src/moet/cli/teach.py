@@ -32,7 +32,6 @@ def teach(
     output = output or Path(f"{task}.npz")
     check_writable(output)
     from moet.teachers.arrays import write_network
-    from moet.teachers.network import NetworkTeacher
     from moet.teachers.train.recipes import find_recipe
     from moet.teachers.train.run import train
 
@@ -45,14 +44,14 @@ def teach(
         kept = checkpoint_dir is not None
         say("the same command goes on from the last checkpoint" if kept else "nothing was kept: no --checkpoint-dir")
         raise
-    write_network(outcome.network, output)
+    write_network(outcome.teacher, output)
 
     steps_played, selection_reward = outcome.history[-1][0], max(reward for _, reward in outcome.history)
     if as_json:
         print_json(
             {
                 "teacher": str(output),
-                "digest": NetworkTeacher(outcome.network).digest,
+                "digest": outcome.teacher.digest,
                 "seed": seed,
                 "steps": steps_played,
                 "selection_reward": selection_reward,

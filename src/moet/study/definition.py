@@ -169,15 +169,16 @@ def unpacked(text: str) -> bytes:
 
 def _packed_network(teacher: Teacher) -> str:
     from moet.teachers.arrays import write_network
+    from moet.teachers.continuous import ContinuousTeacher
     from moet.teachers.network import NetworkTeacher
 
-    if not isinstance(teacher, NetworkTeacher):
+    if not isinstance(teacher, NetworkTeacher | ContinuousTeacher):
         raise InputError(
             f"a {type(teacher).__name__} cannot travel to the workers of a sweep; only networks can (--arrays, --sb3)"
         )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "teacher.npz"
-        write_network(teacher.network, path)
+        write_network(teacher, path)
         return packed(path.read_bytes())
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from moet.errors import TeacherError
 from moet.files import written_whole
+from moet.teachers.continuous import ContinuousTeacher
 from moet.teachers.network import Layer, Network, NetworkTeacher
 
 VERSION = 1
@@ -26,6 +27,9 @@ MAX_BYTES = 256 * 2**20
 
 _STORED = {"features": "features", "offset": "input_offset", "scale": "input_scale", "clip": "input_clip"}
 """Optional parts of a network, and the arrays that hold them."""
+
+_BOUNDS = {"low": "action_low", "high": "action_high", "squash": "action_squash", "limit": "action_limit"}
+"""What happens to outputs that are the action, and the arrays that say so."""
 
 _PUBLISHED_NAMES = {
     r"hidden_layer_(\d+)": r"hidden_\1",
@@ -43,7 +47,7 @@ _UNDERSTOOD = (
 )
 
 
-def read_network(path: str | Path) -> NetworkTeacher:
+def read_network(path: str | Path) -> NetworkTeacher | ContinuousTeacher:
     """Read a teacher from a ``.npz`` file; nothing in it is ever executed.
 
     Raises
@@ -52,18 +56,41 @@ def read_network(path: str | Path) -> NetworkTeacher:
         If the file cannot be read or holds anything but a network that is understood.
     """
     try:
-        return NetworkTeacher(_network(load_arrays(path)))
+        arrays = load_arrays(path)
+        bounds = {name: arrays.pop(stored) for name, stored in _BOUNDS.items() if stored in arrays}
+        network = _network(arrays)
+        return _continuous(network, bounds) if network.meaning == "actions" else NetworkTeacher(network)
     except TeacherError as error:
         raise TeacherError(f"cannot read {path}: {error}") from None
 
 
-def write_network(network: Network, path: str | Path) -> None:
-    """Write a network to a ``.npz`` file; an existing one is replaced, by a complete one only."""
+def write_network(agent: Network | NetworkTeacher | ContinuousTeacher, path: str | Path) -> None:
+    """Write a network to a ``.npz`` file; an existing one is replaced, by a complete one only.
+
+    Of a teacher with continuous actions, what happens to its outputs is written too.
+    """
+    arrays = _arrays(agent if isinstance(agent, Network) else agent.network)
+    if isinstance(agent, ContinuousTeacher):
+        bounds = {stored: getattr(agent, name) for name, stored in _BOUNDS.items()}
+        arrays |= {stored: value for stored, value in bounds.items() if value is not None}
     try:
         with written_whole(path) as unfinished, open(unfinished, "wb") as file:
-            np.savez(file, **_arrays(network))
+            np.savez(file, **arrays)
     except (OSError, ValueError) as error:
         raise TeacherError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _continuous(network: Network, bounds: Mapping[str, NDArray[Any]]) -> ContinuousTeacher:
+    low, high = (
+        bounds.get(name, np.full(network.n_outputs, limit)) for name, limit in (("low", -np.inf), ("high", np.inf))
+    )
+    squash, limit = _scalar(bounds, "squash", False), _scalar(bounds, "limit", None)
+    if not isinstance(squash, bool) or not (limit is None or (isinstance(limit, float) and limit > 0)):
+        raise TeacherError(f"action_squash must be a truth value and action_limit positive, got {squash!r}, {limit!r}")
+    for name, bound in (("low", low), ("high", high)):
+        if bound.dtype.kind not in "iuf" or np.isnan(bound).any():
+            raise TeacherError(f"action_{name} must hold numbers, got {bound.tolist()!r}")
+    return ContinuousTeacher(network, low, high, squash=squash, limit=limit)
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:

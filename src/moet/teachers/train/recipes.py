@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moet.errors import TeacherError
 from moet.teachers.train.dqn import DQNRecipe
+from moet.teachers.train.evolve import EvolutionRecipe
 from moet.teachers.train.explore import Decay, Ladder
 from moet.teachers.train.learner import Recipe, Trial
 from moet.teachers.train.reinforce import ReinforceRecipe
@@ -107,6 +108,63 @@ PONG = DQNRecipe(
     patience=400,
 )
 
+CONTINUOUS_PENDULUM = EvolutionRecipe(
+    task="Pendulum-v1",
+    steps=60_000_000,
+    stop=-147.0,
+    trials=(Trial("Pendulum-v1", 1000, -150.0),),
+    hidden=(12,),
+    scale=(1.0, 1.0, 4.0),
+    population=32,
+    episodes=32,
+)
+
+CONTINUOUS_CAR = EvolutionRecipe(
+    task="MountainCarContinuous-v0",
+    steps=10_000_000,
+    stop=97.0,
+    trials=(Trial("MountainCarContinuous-v0", 250, 95.0),),
+    selection_episodes=250,
+    hidden=(),
+    scale=(0.5, 0.035),
+    episodes=64,
+    generations=4,
+)
+
+CONTINUOUS_LANDER = EvolutionRecipe(
+    task="LunarLanderContinuous-v3",
+    steps=6_000_000,
+    stop=275.0,
+    trials=(Trial("LunarLanderContinuous-v3", 250, 270.0),),
+    selection_episodes=100,
+    hidden=(),
+    scale=(0.5, 0.5, 0.5, 0.5, 0.3, 0.5, 1.0, 1.0),
+    episodes=8,
+)
+
+INVERTED_PENDULUM = EvolutionRecipe(
+    task="InvertedPendulum-v5",
+    steps=3_000_000,
+    stop=1000.0,
+    trials=(Trial("InvertedPendulum-v5", 100, 1000.0),),
+    selection_episodes=30,
+    hidden=(),
+    scale=(1.0, 0.1, 1.0, 0.3),
+    episodes=6,
+    generations=5,
+)
+
+SWIMMER = EvolutionRecipe(
+    task="Swimmer-v5",
+    steps=2_500_000,
+    stop=345.0,
+    trials=(Trial("Swimmer-v5", 100, 335.0),),
+    selection_episodes=5,
+    hidden=(),
+    scale=(1.0, 1.0, 1.0, 0.5, 0.5, 2.0, 2.0, 2.0),
+    episodes=1,
+)
+
 RECIPES: dict[str, Recipe] = {
     "cartpole": CARTPOLE,
     "acrobot": ACROBOT,
@@ -114,6 +172,10 @@ RECIPES: dict[str, Recipe] = {
     "lunarlander": LUNARLANDER,
     "pendulum": PENDULUM,
     "pong": PONG,
+    **{
+        recipe.task: recipe
+        for recipe in (CONTINUOUS_PENDULUM, CONTINUOUS_CAR, CONTINUOUS_LANDER, INVERTED_PENDULUM, SWIMMER)
+    },
 }
 
 

@@ -10,6 +10,7 @@ from moet.envs.catalog import resolve
 from moet.envs.rollout import play
 from moet.envs.task import Task
 from moet.progress import progress_bar
+from moet.teachers.continuous import ContinuousTeacher
 from moet.teachers.network import Network, NetworkTeacher
 from moet.teachers.train.checkpoint import Checkpoint
 from moet.teachers.train.learner import Recipe
@@ -20,12 +21,17 @@ from moet.teachers.train.report import Figure, measure
 class Outcome(NamedTuple):
     """What a run came to."""
 
-    network: Network
-    """The best network, by its mean reward over the selection episodes."""
+    teacher: NetworkTeacher | ContinuousTeacher
+    """The best network, by its mean reward over the selection episodes, at work."""
     history: list[tuple[int, float]]
     """Steps and mean reward over the selection episodes, after each leg."""
     figures: list[Figure]
     """What the network did in the trials of its recipe, on episodes that chose nothing."""
+
+    @property
+    def network(self) -> Network:
+        """The network itself."""
+        return self.teacher.network
 
 
 def train(recipe: Recipe, seed: int, *, folder: Path | None = None, shown: bool = False) -> Outcome:
@@ -66,9 +72,16 @@ def train(recipe: Recipe, seed: int, *, folder: Path | None = None, shown: bool 
                 advanced = learner.steps // 1000
     finally:
         learner.close()
-    return Outcome(best, history, [measure(NetworkTeacher(best), trial, seed) for trial in recipe.trials])
+    teacher = _at_work(best, task)
+    return Outcome(teacher, history, [measure(teacher, trial, seed) for trial in recipe.trials])
+
+
+def _at_work(network: Network, task: Task) -> NetworkTeacher | ContinuousTeacher:
+    if task.box is None:
+        return NetworkTeacher(network)
+    return ContinuousTeacher(network, task.box.low, task.box.high)
 
 
 def _selection_reward(task: Task, network: Network, seeds: list[int]) -> float:
     """Mean reward by which the networks of a run are compared: always over the same episodes."""
-    return float(play(NetworkTeacher(network).act, task, seeds).returns.mean())
+    return float(play(_at_work(network, task).act, task, seeds).returns.mean())
