@@ -101,7 +101,7 @@ def test_contradictions_are_refused(wrong, message):
 @settings(max_examples=30)
 def test_the_subtree_below_a_node_is_numbered_anew(tree):
     for node in range(tree.n_nodes):
-        part = subtree(tree, node, tree.left, tree.right, tree.value)
+        part = subtree(tree, node, tree.left, tree.right, np.arange(tree.n_nodes))
         stack = [(node, 0)]
         while stack:
             old, new = stack.pop()

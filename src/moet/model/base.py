@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,6 +64,11 @@ class BaseMixture(ABC):
         """Index of the most probable expert of every row: the first one with the largest logit."""
         expert, _ = self._leaves(X)
         return expert
+
+    def rebuilt(self, gate_weights: ArrayLike, gate_bias: ArrayLike, trees: Iterable[BaseTree]) -> Self:
+        """Return a mixture with another gate and other trees, and everything else as it is here."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
+        return type(self)(**(fields | {"gate_weights": gate_weights, "gate_bias": gate_bias, "trees": trees}))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # by construction, so that the arrays of a copy are checked and read-only too

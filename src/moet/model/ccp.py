@@ -46,7 +46,7 @@ def cost_complexity_prune(tree: Tree, weight: NDArray[np.float64], ccp_alpha: fl
             left[node] = right[node] = LEAF
         else:
             leaves[node], leaf_risk[node] = n_leaves, branch_risk
-    return subtree(tree, 0, np.array(left, np.int32), np.array(right, np.int32), tree.value)
+    return subtree(tree, 0, np.array(left, np.int32), np.array(right, np.int32), np.arange(tree.n_nodes))
 
 
 def _impurity(value: NDArray[np.float64], criterion: Criterion) -> NDArray[np.float64]:

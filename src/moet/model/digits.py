@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.base import BaseMixture
-from moet.model.file import as_mixture
+from moet.model.file import as_model
 from moet.model.mixture import Mixture
 from moet.model.prune import prune_mixture
+from moet.model.regression.digits import changed, short_laws
+from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.tree import RegressionTree
 from moet.model.short_gate import evenly, on_grid, reach_of, shortest_gate
 from moet.model.tree import LEAF, Tree
@@ -34,21 +36,25 @@ _DECIMALS = (2, 3, 4, 6, 9)
 """Of the votes of a soft mixture, from coarse to fine."""
 
 
-def simplify(model: Any, X: ArrayLike, *, tolerance: float = TOLERANCE) -> Mixture:
+@overload
+def simplify(model: RegressionMixture, X: ArrayLike, *, tolerance: float = ...) -> RegressionMixture: ...
+@overload
+def simplify(model: Any, X: ArrayLike, *, tolerance: float = ...) -> Mixture: ...
+def simplify(model: Any, X: ArrayLike, *, tolerance: float = TOLERANCE) -> Any:
     """Give a model as few digits as keep its answers on some rows, and remove what then decides nothing.
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to simplify. It keeps its prediction mode.
     X : array of shape (n_rows, n_features)
         Rows that the model was not fitted to, such as states that a policy met in play.
     tolerance : float
-        Share of these rows whose answer may change.
+        Share of these rows whose answer may change; of an answer in numbers, by more than 1 % of the range of one.
 
     Returns
     -------
-    Mixture
+    Mixture or RegressionMixture
         The model itself, pruned, if none of fewer digits is within the tolerance.
 
     Examples
@@ -63,23 +69,29 @@ def simplify(model: Any, X: ArrayLike, *, tolerance: float = TOLERANCE) -> Mixtu
     """
     if not 0 <= tolerance < 1:
         raise InputError(f"tolerance is a share of the rows, at least 0 and less than 1, got {tolerance}")
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     rows = np.ascontiguousarray(X, dtype=np.float64)
     answers = mixture.predict(rows)
     if len(rows) == 0:
         raise InputError("to simplify a model takes at least one row of inputs to keep its answers on")
     chosen = evenly(len(rows), MOST_ROWS)
+    if isinstance(mixture, RegressionMixture):
+        return short_laws(mixture, np.ascontiguousarray(rows[chosen]), tolerance)
     pruned = prune_mixture(mixture)
     simplified = _simplified_hard if mixture.prediction == "hard" else _simplified_soft
     return simplified(pruned, np.ascontiguousarray(rows[chosen]), answers[chosen], tolerance)
 
 
-def rounded(model: Any, digits: int) -> Mixture:
-    """Round every number of gate and thresholds to significant digits, whatever that changes.
+@overload
+def rounded(model: RegressionMixture, digits: int) -> RegressionMixture: ...
+@overload
+def rounded(model: Any, digits: int) -> Mixture: ...
+def rounded(model: Any, digits: int) -> Any:
+    """Round every number of gate, thresholds and laws to significant digits, whatever that changes.
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
     digits : int
         From 1 to 17; with 17 the numbers stay as they are.
 
@@ -93,7 +105,9 @@ def rounded(model: Any, digits: int) -> Mixture:
     """
     if not 1 <= digits <= EXACT:
         raise InputError(f"digits must be from 1 to {EXACT}, got {digits}")
-    mixture = as_mixture(model)
+    mixture = as_model(model)
+    if isinstance(mixture, RegressionMixture):
+        return prune_mixture(changed(mixture, lambda numbers: _significant(numbers, digits)))
     trees = [Tree(t.feature, _significant(t.threshold, digits), t.left, t.right, t.value) for t in mixture.trees]
     gate = _significant(mixture.gate_weights, digits), _significant(mixture.gate_bias, digits)
     return prune_mixture(mixture.rebuilt(*gate, trees))

@@ -132,11 +132,6 @@ class Mixture(BaseMixture):
 
         return prune_mixture(self)
 
-    def rebuilt(self, gate_weights: ArrayLike, gate_bias: ArrayLike, trees: Iterable[Tree]) -> Mixture:
-        """Return a mixture with another gate and other trees, and everything else as it is here."""
-        fields = {name: getattr(self, name) for name in ("classes", "feature_names", "prediction", "provenance")}
-        return Mixture(gate_weights, gate_bias, trees, **fields)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixture):
             return NotImplemented

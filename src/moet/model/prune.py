@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.model.base import BaseMixture
 from moet.model.mixture import Mixture
-from moet.model.tree import LEAF, Tree, subtree
+from moet.model.tree import LEAF, BaseTree, SomeTree, Tree, subtree
 
 _SEVERAL = -1
 """Stands for "more than one class" where a class index is expected."""
 
 
-def prune_mixture(mixture: Mixture) -> Mixture:
+AnyMixture = TypeVar("AnyMixture", bound=BaseMixture)
+
+
+def prune_mixture(mixture: AnyMixture) -> AnyMixture:
     """Return a mixture of the same kind with the same answer for every input and nothing that cannot matter.
 
     Of a hard mixture are removed experts whose logit is nowhere the first largest, branches that earlier tests on their
@@ -26,13 +31,17 @@ def prune_mixture(mixture: Mixture) -> Mixture:
     the pruned mixture may answer otherwise. Class probabilities of merged leaves do change.
 
     In a soft mixture every expert and every probability has its part in the vote: only unreachable branches go, and
-    splits with the same probabilities on both sides, so that all probabilities stay the same to the bit.
+    splits with the same probabilities on both sides, so that all probabilities stay the same to the bit. Of a mixture
+    that answers with numbers, splits between leaves of the very same law go.
     """
     if mixture.prediction == "soft":
-        trees = [_merged(tree, _same_votes(tree)) for tree in mixture.trees]
+        trees = [_merged(tree, _same_answers(tree)) for tree in mixture.trees]
         return mixture.rebuilt(mixture.gate_weights, mixture.gate_bias, trees)
     kept = possible_experts(mixture.gate_weights, mixture.gate_bias)
-    trees = [prune_tree(mixture.trees[j]) for j in kept]
+    trees = [
+        prune_tree(tree) if isinstance(tree, Tree) else _merged(tree, _same_answers(tree))
+        for tree in (mixture.trees[j] for j in kept)
+    ]
     return mixture.rebuilt(mixture.gate_weights[kept], mixture.gate_bias[kept], trees)
 
 
@@ -50,18 +59,19 @@ def prune_tree(tree: Tree) -> Tree:
     return _merged(tree, tree.value.argmax(axis=1))
 
 
-def _same_votes(tree: Tree) -> NDArray[np.int64]:
-    """A number per node; only nodes with the very same probabilities have the same."""
-    bits = np.ascontiguousarray(tree.value + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 the same
+def _same_answers(tree: BaseTree) -> NDArray[np.int64]:
+    """A number per node; only nodes with the very same probabilities, or law, have the same."""
+    slope = getattr(tree, "slope", None)
+    numbers = tree.value if slope is None else np.hstack([tree.value, slope.reshape(tree.n_nodes, -1)])
+    bits = np.ascontiguousarray(numbers + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 the same
     return np.unique(bits, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
 
 
-def _merged(tree: Tree, answer: NDArray[np.int64]) -> Tree:
+def _merged(tree: SomeTree, answer: NDArray[np.int64]) -> SomeTree:
     """The tree without unreachable branches, and without splits between leaves that give the same answer."""
     left_open, right_open = _open_branches(tree)
-    left, right, value = tree.left.copy(), tree.right.copy(), tree.value.copy()
-    answer = answer.copy()
-    stand_in = np.arange(tree.n_nodes)
+    left, right, answer = tree.left.copy(), tree.right.copy(), answer.copy()
+    stand_in, source = np.arange(tree.n_nodes), np.arange(tree.n_nodes)
     # children come after their parent, so backwards every branch is pruned before the split above it is judged
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:
         low, high = stand_in[left[node]], stand_in[right[node]]
@@ -69,14 +79,14 @@ def _merged(tree: Tree, answer: NDArray[np.int64]) -> Tree:
             stand_in[node] = low if left_open[node] else high
         elif answer[low] == answer[high] != _SEVERAL:
             if answer[node] != answer[low]:
-                value[node], answer[node] = value[low], answer[low]
+                source[node], answer[node] = source[low], answer[low]
             left[node] = right[node] = LEAF
         else:
             left[node], right[node], answer[node] = low, high, _SEVERAL
-    return subtree(tree, stand_in[0], left, right, value)
+    return subtree(tree, stand_in[0], left, right, source)
 
 
-def _open_branches(tree: Tree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _open_branches(tree: BaseTree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """For every node, whether some finite input goes left there, and whether some goes right."""
     left_open = np.zeros(tree.n_nodes, dtype=bool)
     right_open = np.zeros(tree.n_nodes, dtype=bool)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,21 +112,24 @@ class Tree(BaseTree):
         return self.value.shape[1]
 
 
+SomeTree = TypeVar("SomeTree", bound=BaseTree)
+
+
 def subtree(
-    tree: Tree, root: int, left: NDArray[np.int32], right: NDArray[np.int32], value: NDArray[np.float64]
-) -> Tree:
+    tree: SomeTree, root: int, left: NDArray[np.int32], right: NDArray[np.int32], answer: NDArray[np.integer]
+) -> SomeTree:
     """Return the tree of the nodes that ``left`` and ``right`` lead to from ``root`` on, in their order in ``tree``.
 
     Parameters
     ----------
-    tree : Tree
-        Gives features and thresholds.
+    tree : Tree or RegressionTree
+        Gives features, thresholds and answers.
     root : int
         The node to start at.
     left, right : array of int, shape (n_nodes,)
         Children, not necessarily the direct ones; -1 where a node is to be a leaf.
-    value : array of float, shape (n_nodes, n_classes)
-        Class probabilities.
+    answer : array of int, shape (n_nodes,)
+        Node whose answer each node gives if it is to be a leaf.
     """
     keep = np.zeros(tree.n_nodes, dtype=bool)
     keep[root] = True
@@ -135,12 +138,15 @@ def subtree(
             keep[[left[node], right[node]]] = True
     leaf = left[keep] == LEAF
     index = np.cumsum(keep) - 1
-    return Tree(
+    slope = getattr(tree, "slope", None)
+    return replace(
+        tree,
         feature=np.where(leaf, LEAF, tree.feature[keep]),
         threshold=tree.threshold[keep],
         left=np.where(leaf, LEAF, index[left[keep]]),
         right=np.where(leaf, LEAF, index[right[keep]]),
-        value=value[keep],
+        value=tree.value[answer[keep]],
+        **({} if slope is None else {"slope": slope[answer[keep]]}),
     )
 
 

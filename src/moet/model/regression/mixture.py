@@ -116,6 +116,15 @@ class RegressionMixture(BaseMixture):
         """
         return sum(tree.n_numbers for tree in self.trees) + (self.n_experts - 1) * (self.n_features + 1)
 
+    def prune(self) -> RegressionMixture:
+        """Return a mixture with the same answer for every input, without experts and branches that never answer.
+
+        See :func:`moet.model.prune.prune_mixture`.
+        """
+        from moet.model.prune import prune_mixture
+
+        return prune_mixture(self)
+
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Outputs of every row, shape (n, n_outputs), in the meaning chosen by ``prediction``."""
         return self.predict_hard(X) if self.prediction == "hard" else self.predict_soft(X)

@@ -37,6 +37,9 @@ zero by the first."""
 SURVIVORS, SAME = 2, 1e-3
 """How many starting points run on all rows, and the relative difference of errors below which two are the same."""
 
+NEGLIGIBLE = 1e-4
+"""Share of the targets' variance that nobody wants more than one law for, however surely it is gained."""
+
 RACE_ROUNDS, CLUSTER_ROUNDS, OWN_SHARE = 3, 20, 0.9
 GATE_L2, GATE_STEPS = 1e-4, 25
 """Rounds of a race and of clustering for a start; what a start gives to an owner, and how its gate is fitted to it."""
@@ -84,10 +87,10 @@ class Judge:
         return self._mean(self.squares(state, leaf))
 
     def is_no_worse(self, plain: State, other: State) -> bool:
-        """Whether what ``other`` gains on ``plain`` is less than the standard error of that gain."""
+        """Whether what ``other`` gains on ``plain`` is less than the standard error of that gain, or negligible."""
         gain = self.squares(plain) - self.squares(other)
         spread = self._mean((gain - self._mean(gain)) ** 2) / len(gain)
-        return self._mean(gain) <= np.sqrt(spread)
+        return self._mean(gain) <= max(np.sqrt(spread), NEGLIGIBLE)
 
     def _mean(self, numbers: Floats) -> float:
         return float(self.rows.weight @ numbers / self.rows.weight.sum())

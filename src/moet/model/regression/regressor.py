@@ -30,7 +30,7 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ----------
     n_experts : int, default=2
         Most experts. The model has one if more are no better on held-out rows, and a single law if nothing is better
-        than that by more than chance.
+        than that by more than chance, or by more than a ten-thousandth of the targets' variance.
     max_depth : int or None, default=1
         Deepest tree; 0 makes every expert a single law, None sets no limit.
     leaf : {"affine", "constant"}, default="affine"
