@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from moet import MoETClassifier, MoETRegressor, RegressionMixture, load, save
 from moet.distill import Policy, Teacher, distill, evaluate
 from moet.envs import resolve
-from moet.errors import InputError, TaskError, TeacherError
+from moet.errors import InputError, MoetWarning, TaskError, TeacherError
 
 AGENTS = Path(os.environ.get("MOET_AGENTS", "missing"))
 SHORT = {"iterations": 2, "rollouts_per_iteration": 2, "selection_episodes": 2}
@@ -98,9 +98,23 @@ def test_a_student_of_ones_own_need_not_say_what_it_answers_with():
     assert distill(teacher, "Pendulum-v1", Mean(), **SHORT).policy.act(np.zeros((2, 3))).shape == (2, 1)
 
 
-def test_the_default_student_is_a_few_affine_laws():
+def test_without_a_student_one_law_is_tried_first_and_taken_if_it_does():
     teacher = Teacher.from_callable(push, low=[-1], high=[1])
-    assert isinstance(distill(teacher, "MountainCarContinuous-v0", **SHORT).policy.model, RegressionMixture)
+    result = distill(teacher, "MountainCarContinuous-v0", **SHORT, budget=5.0)
+    assert isinstance(result.policy.model, RegressionMixture)
+    assert [one.name for one in result.front] == ["E1-D0"]
+    assert result.policy.model.n_numbers == 3
+
+
+def test_laws_are_kept_with_few_digits_unless_all_are_asked_for():
+    teacher = Teacher.from_callable(push, low=[-1], high=[1])
+    short, long, two = (
+        distill(teacher, "MountainCarContinuous-v0", MoETRegressor(1, 0), **SHORT, digits=digits).policy.mixture
+        for digits in (None, 17, 2)
+    )
+    assert max(len(repr(number)) for number in short.trees[0].laws.tolist()) <= 6
+    assert max(len(repr(number)) for number in long.trees[0].laws.tolist()) > 12
+    assert all(float(f"{number:.2g}") == number for number in two.trees[0].laws)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +122,8 @@ def test_the_default_student_is_a_few_affine_laws():
     [
         ("Pendulum-v1", MoETClassifier(), {}, r"labels, Pendulum-v1 takes 1 number between \[-2\].*MoETRegressor"),
         ("pendulum", MoETRegressor(), {}, "numbers, pendulum takes one of 3 actions; take a moet.MoETClassifier"),
-        ("Pendulum-v1", None, {"digits": 3}, "leave digits out"),
-        ("Pendulum-v1", None, {"budget": 1.0}, "leave budget out"),
+        ("Pendulum-v1", None, {"digits": 0}, "digits must be from 1 to 17"),
+        ("Pendulum-v1", MoETRegressor(), {"budget": 1.0}, "a given student takes as long as its iterations"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_what_to_take(env, student, options, message):
@@ -203,3 +217,29 @@ def test_the_command_line_distils_and_evaluates(tmp_path, monkeypatch):
     judged = CliRunner().invoke(app, ["evaluate", "p.json", *agent])
     assert judged.exit_code == 0, judged.output
     assert "within 5 % of its range" in judged.output
+
+
+@pytest.mark.parametrize("level", [0.25, 2.0, -2.0])
+def test_a_teacher_that_always_acts_alike_is_told_and_still_learned(level):
+    """Also one that is on a bound throughout, which any law beyond it would meet."""
+    teacher = Teacher.from_callable(lambda rows: np.full((len(rows), 1), level), low=[-2], high=[2])
+    with pytest.warns(MoetWarning, match="always acts alike"):
+        policy = distill(teacher, "Pendulum-v1", MoETRegressor(2, 1), **SHORT).policy
+    rows = np.random.default_rng(0).normal(0, 3, (200, 3))
+    np.testing.assert_allclose(policy.act(rows), level, atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_answers_that_are_no_numbers_are_told_with_their_row(wrong):
+    def broken(rows):
+        return np.where(rows[:, 2:] > 0, wrong, 0.0)
+
+    with pytest.raises(TeacherError, match="must be finite: NaN or infinity in"):
+        distill(Teacher.from_callable(broken, low=[-2], high=[2]), "Pendulum-v1", MoETRegressor(1, 0), **SHORT)
+
+
+def test_importance_without_a_critic_is_uniform_and_said_to_be(caplog):
+    teacher = Teacher.from_callable(swing, low=[-2], high=[2])
+    result = distill(teacher, "Pendulum-v1", MoETRegressor(1, 0), **SHORT, importance="q_gap")
+    assert np.all(result.data.importance == 1)
+    assert "all states count the same" in caplog.text

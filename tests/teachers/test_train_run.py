@@ -11,7 +11,6 @@ from moet.envs import catalog  # noqa: E402
 from moet.envs.rollout import Episodes  # noqa: E402
 from moet.errors import TeacherError  # noqa: E402
 from moet.teachers.arrays import read_network  # noqa: E402
-from moet.teachers.network import NetworkTeacher  # noqa: E402
 from moet.teachers.train import run as run_module  # noqa: E402
 from moet.teachers.train.recipes import RECIPES, find_recipe  # noqa: E402
 from moet.teachers.train.report import count_distinct  # noqa: E402
@@ -200,9 +199,9 @@ def test_every_recipe_fits_its_task():
         task = catalog.resolve(recipe.task)
         assert len(recipe.scale) == len(task.feature_names)
         learner = recipe.learner(task, 0)
-        teacher = NetworkTeacher(learner.network())
+        teacher = run_module._at_work(learner.network(), task)
         assert teacher.n_features == len(task.observation_names)
-        assert teacher.n_actions == len(task.action_names)
+        assert teacher.network.n_outputs == len(task.action_names)
         learner.close()
 
 

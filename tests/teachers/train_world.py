@@ -23,7 +23,7 @@ def _walk(state, actions):
 
 
 CORRIDOR = Dynamics(
-    n_actions=2,
+    actions=2,
     begin=lambda generator: np.array([generator.integers(LENGTH)], dtype=np.float64),
     advance=_walk,
     observe=lambda state: state,

@@ -61,9 +61,12 @@ def distill(
     rollouts: Annotated[int, typer.Option(min=1, help="Episodes played in each round.")] = 10,
     max_samples: Annotated[int, typer.Option(min=1, help="Largest number of rows a student is fitted on.")] = 200_000,
     importance: Annotated[
-        Importance,
-        typer.Option(help="How much a state matters: all the same, or as published by the teacher's scores."),
-    ] = Importance.uniform,
+        Importance | None,
+        typer.Option(
+            help="How much a state matters: all the same, or by the teacher's scores.",
+            show_default="q_gap if the agent has a critic, else uniform",
+        ),
+    ] = None,
     weighting: Annotated[
         Weighting, typer.Option(help="How importance enters: as weights, or by drawing rows as published.")
     ] = Weighting.weight,
@@ -91,8 +94,7 @@ def distill(
     Without --experts and --depth the smallest mixture is found whose reward is within 2 % (or one standard error) of
     the best that was reached. What is kept is pruned and rounded, so that `moet show` prints it exactly.
 
-    For continuous actions it is a mixture of affine laws, four at most unless --experts and --depth say otherwise,
-    with all its digits.
+    For continuous actions it is a mixture of affine laws; one law is tried first.
 
     A run that was interrupted goes on where it stopped when the same command is given again.
     """
@@ -127,7 +129,7 @@ def distill(
             iterations=iterations,
             rollouts_per_iteration=rollouts,
             max_samples=max_samples,
-            importance=importance.value,
+            importance=None if importance is None else importance.value,
             weighting=weighting.value,
             selection=selection.value,
             selection_episodes=selection_episodes,
@@ -198,13 +200,19 @@ def _student(experts: int | None, depth: int | None, hard: bool | None, boosted:
 
 
 def _regressor(experts: int | None, depth: int | None, hard: bool | None, boosted: bool, tree: int | None) -> Any:
-    """The student that the options describe, for continuous actions."""
+    """The student that the options describe, for continuous actions; None if its size is to be found."""
     if boosted:
         raise InputError("--boosted experts vote for labels; continuous actions take --experts and --depth alone")
     if tree is not None:
         from sklearn.tree import DecisionTreeRegressor
 
         return DecisionTreeRegressor(max_depth=tree)
-    from moet.distill.student import default_regressor
+    if experts is None and depth is None:
+        return None
+    from moet import MoETRegressor
 
-    return default_regressor(experts, depth, "soft" if hard is False else "hard")
+    return MoETRegressor(
+        n_experts=4 if experts is None else experts,
+        max_depth=0 if depth is None else depth,
+        prediction="soft" if hard is False else "hard",
+    )

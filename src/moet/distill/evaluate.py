@@ -50,7 +50,8 @@ class Evaluation:
     teacher_reward : float or None
         Mean sum of rewards of the teacher on the same seeds.
     q_regret : float or None
-        Mean of max Q − Q[chosen] over the policy's own play, in the units of the teacher's scores.
+        Mean of max Q − Q[chosen] over the policy's own play, in the units of the teacher's scores; of continuous
+        actions, by its critic, if it has one, on a grid of actions.
     distinct_games : int or None
         How many of the episodes are different games, in a task with so little chance that they may be the same.
     size : Size or None
@@ -206,6 +207,9 @@ def _compare(
         "teacher_reward": float(guided.returns.mean()),
     }
     if task.box is not None:
+        if teacher.critic is not None:
+            taken = task.box.clipped(own.actions)
+            found["q_regret"] = float(teacher.critic.regret(own.observations, taken, wanted).mean())
         return found | _differences(task.box.in_ranges(own.actions), task.box.in_ranges(wanted))
     found["fidelity_raw"] = float((own.actions == wanted).mean())
     if teacher.has_scores:

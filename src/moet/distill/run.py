@@ -17,14 +17,14 @@ from moet.distill.evaluate import agreement
 from moet.distill.outcome import Distillation, Iteration
 from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking
+from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
 from moet.distill.useless import warn_if_useless
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
 from moet.errors import InputError
-from moet.model.digits import EXACT, TOLERANCE, rounded, simplify
-from moet.model.mixture import Mixture
+from moet.model.digits import EXACT, TOLERANCE
 from moet.progress import progress_bar
 from moet.teachers.teacher import Teacher
 
@@ -87,8 +87,8 @@ class Run:
         self.history: list[Iteration] = []
         self._models: dict[int, Any] = {}
         self._played: Episodes | None = None
-        self._uses_scores = settings.importance == "q_gap" and teacher.has_scores
-        if settings.importance == "q_gap" and not teacher.has_scores:
+        self._uses_scores = settings.importance == "q_gap" and (teacher.has_scores or teacher.critic is not None)
+        if settings.importance == "q_gap" and not self._uses_scores:
             log.warning("the teacher gives no scores, so all states count the same")
 
     def iterate(self, *, last: bool) -> None:
@@ -155,14 +155,10 @@ class Run:
         on the states it met, of which none was trained on.
         """
         digits = self.settings.digits
-        if digits == EXACT or not isinstance(final.model, Mixture):
-            return final
-        if digits is not None:
-            return self._final(rounded(final.model, digits))
         states = self.task.view(final.episodes.observations)
-        for tolerance in (TOLERANCE, TOLERANCE / 4, 0.0):
-            short = self._final(simplify(final.model, states, tolerance=tolerance))
-            if (
+        for model in shortened(final.model, states, digits):
+            short = self._final(model)
+            if digits is not None or (
                 short.score.reward >= final.score.reward - final.score.reward_error
                 and short.score.fidelity >= final.score.fidelity - TOLERANCE
             ):
@@ -209,7 +205,10 @@ class Run:
 
     def _label(self, episodes: Episodes, first_episode: int) -> Labelled:
         seen = episodes.observations
-        importance = q_gap(self.teacher.scores(seen)) if self._uses_scores else np.ones(len(seen))
+        importance = np.ones(len(seen))
+        if self._uses_scores:
+            critic = self.teacher.critic
+            importance = q_gap(self.teacher.scores(seen) if critic is None else critic.grid_scores(seen))
         if first_episode == 0 and not importance.any():
             log.warning("the teacher scores all actions the same, so all states count the same")
         return Labelled(self.task.view(seen), self.teacher.act(seen), importance, first_episode + episodes.number)

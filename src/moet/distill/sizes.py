@@ -12,6 +12,7 @@ from moet.distill.run import Run, Settings, carry_on
 from moet.envs.task import Task
 from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
+from moet.model.regression.regressor import MoETRegressor
 from moet.model.sizes import Tried, ladder, smallest_within, stalled
 from moet.teachers.teacher import Teacher
 
@@ -20,6 +21,9 @@ SHARE = 0.02
 
 SCOUTING = 4
 """A size is tried with one iteration in so many; only the one that is taken runs them all."""
+
+LAWS = ((1, 0), (2, 0), (4, 0), (4, 1), (8, 1), (8, 2), (8, 3))
+"""Experts and depth where actions are numbers: one affine law first, which is often enough."""
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +63,9 @@ def choose_size(
     runs: list[Run] = []
     stores: list[Store | None] = []
     tolerance, wanted = 0.0, float("inf")
-    for experts, depth in ladder(len(task.action_names)):
-        student = MoETClassifier(n_experts=experts, max_depth=depth, prediction=prediction)
+    kind = MoETRegressor if task.continuous else MoETClassifier
+    for experts, depth in LAWS if task.continuous else ladder(len(task.action_names)):
+        student = kind(n_experts=experts, max_depth=depth, prediction=prediction)
         run = Run(teacher, task, student, settings, warns=not runs)
         name = f"E{experts}-D{depth}"
         stores.append(None if store is None else Part(store, name))

@@ -14,15 +14,6 @@ from moet.envs.box import ActionBox
 from moet.envs.task import Task
 from moet.errors import InputError, ModelError
 from moet.model.file import Model, as_model
-from moet.model.mixture import Mixture, Prediction
-from moet.model.regression.regressor import MoETRegressor
-
-
-def default_regressor(experts: int | None = None, depth: int | None = None, prediction: Prediction = "hard") -> Any:
-    """What learns continuous actions if nobody says what: a few affine laws, fewer if fewer do as well."""
-    return MoETRegressor(
-        n_experts=4 if experts is None else experts, max_depth=0 if depth is None else depth, prediction=prediction
-    )
 
 
 def check_student(student: Any, task: Task, weighted: bool) -> None:
@@ -75,7 +66,7 @@ def fit_student(prototype: Any, sample: Sample, seed: int, box: ActionBox | None
         model: Model = as_model(student)
     except ModelError:
         return student
-    return model.prune() if isinstance(model, Mixture) else model
+    return model.prune()
 
 
 def leaf_count(model: Any) -> int | None:

@@ -12,11 +12,10 @@ from moet.distill.outcome import Distillation
 from moet.distill.run import Run, Settings, carry_on
 from moet.distill.selection import Selection
 from moet.distill.sizes import choose_size
-from moet.distill.student import check_student, default_regressor
+from moet.distill.student import check_student
 from moet.envs.catalog import resolve
 from moet.envs.task import FeatureFunction
 from moet.errors import InputError
-from moet.model.digits import EXACT
 from moet.model.mixture import Prediction
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
@@ -31,7 +30,7 @@ def distill(
     iterations: int = 40,
     rollouts_per_iteration: int = 10,
     max_samples: int = 200_000,
-    importance: Importance = "uniform",
+    importance: Importance | None = None,
     weighting: Weighting = "weight",
     selection: Selection = "reward_then_fidelity",
     selection_episodes: int = 50,
@@ -58,17 +57,19 @@ def distill(
         Anything with ``fit`` and ``predict``: a :class:`~moet.MoETClassifier`, a decision tree, or your own; where
         actions are numbers, a :class:`~moet.MoETRegressor` or another regressor, which gets the actions' bounds. It is
         copied, never fitted itself. Without one, the smallest hard mixture is found that comes within a tolerance of
-        the best reward; see :func:`moet.distill.choose_size`. For continuous actions it is a mixture of at most four
-        affine laws.
+        the best reward; see :func:`moet.distill.choose_size`. For continuous actions it is a mixture of affine laws;
+        a single one is tried first.
     prediction : {"hard", "soft"}
         How the student that is found answers; one that is given says so itself. Hard ones can be proved and exported.
     iterations, rollouts_per_iteration : int
         How many students are fitted, and how many episodes are played before each.
     max_samples : int
         Largest number of rows a student is fitted on.
-    importance : {"uniform", "q_gap"}
+    importance : {"uniform", "q_gap"} or None
         How much a state matters: all the same, or, as published, by how much the teacher's scores differ in it. A
-        teacher without scores knows no ``"q_gap"``: all states then count the same.
+        teacher without scores knows no ``"q_gap"``: all states then count the same. Where actions are numbers, the
+        scores are those that the agent's critic gives a grid of actions. By default ``"q_gap"`` if there is a critic,
+        ``"uniform"`` otherwise: what earns more, see ``docs/results-continuous.md``.
     weighting : {"weight", "resample"}
         How importance enters: as weights of the rows, or by drawing rows as published.
     selection : {"reward", "reward_then_fidelity", "fidelity_then_size", "harmonic"}
@@ -109,16 +110,14 @@ def distill(
     Policy(Mixture(2 experts, 2 leaves, depth 0, 4 features, 2 classes, hard), 'cartpole')
     """
     task = resolve(env, features)
+    teacher = checked(teacher, task)
+    matters = importance or ("uniform" if teacher.critic is None else "q_gap")
     settings = Settings(
-        rollouts_per_iteration, max_samples, importance, weighting, selection, selection_episodes, digits, seed, workers
+        rollouts_per_iteration, max_samples, matters, weighting, selection, selection_episodes, digits, seed, workers
     )
     settings.check(iterations)
     if student is not None and budget is not None:
         raise InputError("budget is for finding a size; a given student takes as long as its iterations")
-    teacher = checked(teacher, task)
-    if task.continuous:
-        _check_continuous(task.name, digits, budget)
-        student = default_regressor(prediction=prediction) if student is None else student
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
         if student is None:
@@ -128,11 +127,3 @@ def distill(
         run = Run(teacher, task, student, settings)
         carry_on(run, iterations, store, verbose=verbose)
         return run.finish()
-
-
-def _check_continuous(name: str, digits: int | None, budget: float | None) -> None:
-    """Refuse what students that answer with labels only can have."""
-    if digits not in (None, EXACT):
-        raise InputError(f"{name} has continuous actions, and policies for these keep all digits; leave digits out")
-    if budget is not None:
-        raise InputError(f"{name} has continuous actions, and sizes for these are not searched; leave budget out")

@@ -131,6 +131,7 @@ class _CheckedContinuousTeacher(Teacher):
         self.n_features = n_features
         self.digest = teacher.digest
         self.low, self.high = np.array(box.low), np.array(box.high)
+        self.critic = teacher.critic
         self._teacher = teacher
         self._box = box
 

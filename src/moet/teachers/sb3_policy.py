@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from moet.envs.combinations import number_of_combinations
 from moet.errors import TeacherError
 from moet.teachers.continuous import ContinuousTeacher
+from moet.teachers.critic import Critic
 from moet.teachers.network import Activation, Layer, Meaning, Network, NetworkTeacher
 from moet.teachers.sb3_spaces import Actions
 from moet.teachers.teacher import Teacher
@@ -123,7 +124,36 @@ def teacher_of(policy: Policy, **normalization: Any) -> Teacher:
         return NetworkTeacher(network)
     squash = kind in ("sac", "td3") or policy.squash
     limit = policy.mean_limit if kind == "sac" and "actor.mu.0.weight" in policy.state else None
-    return ContinuousTeacher(network, policy.actions.low, policy.actions.high, squash=squash, limit=limit)
+    teacher = ContinuousTeacher(network, policy.actions.low, policy.actions.high, squash=squash, limit=limit)
+    if kind in ("sac", "td3"):
+        teacher.critic = _critic(policy, network, normalization)
+    return teacher
+
+
+def _critic(policy: Policy, actor: Network, normalization: Mapping[str, Any]) -> Critic | None:
+    """The networks that judged the actor; None if they are not there, or no plain networks."""
+    low, high = policy.actions.low, policy.actions.high
+    assert low is not None
+    assert high is not None
+    state = {name: array for name, array in policy.state.items() if name.startswith("critic.")}
+    padding = {"offset": np.zeros(len(low)), "scale": np.ones(len(low))}  # actions are not normalised
+    inputs: dict[str, Any] = {
+        name: np.append(part, padding[name]) if name in padding and part is not None else part
+        for name, part in normalization.items()
+    }
+    networks: list[Network] = []
+    quantiles = False
+    try:
+        while layers := _sequential(state, f"critic.qf{len(networks)}"):
+            *hidden, head = layers
+            quantiles |= len(head.bias) > 1  # TQC's, whose mean is as linear as they are
+            head = Layer(head.kernel.mean(axis=1, keepdims=True), head.bias.mean(keepdims=True))
+            networks.append(Network(hidden, [head], activation=actor.activation, meaning="q_values", **inputs))
+    except TeacherError:
+        return None
+    if state or not networks or any(one.n_inputs != actor.n_inputs + len(low) for one in networks):
+        return None
+    return Critic(networks, low, high, cautious=not quantiles)
 
 
 def kind_of(state: Mapping[str, NDArray[Any]]) -> Kind:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from moet.teachers.critic import Critic
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +31,8 @@ class Teacher(ABC):
         Whether an action is a row of numbers instead of one of a few.
     low, high : array, shape (n_outputs,), or None
         Between what the numbers of a continuous action lie; infinite where the agent does not say. None for others.
+    critic : Critic or None
+        What continuous actions are worth, if the agent has an opinion about that.
     """
 
     n_features: int | None = None
@@ -37,6 +42,7 @@ class Teacher(ABC):
     continuous: bool = False
     low: Floats | None = None
     high: Floats | None = None
+    critic: Critic | None = None
 
     @abstractmethod
     def scores(self, observations: Floats) -> Floats:
