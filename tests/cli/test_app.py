@@ -47,6 +47,7 @@ def test_commands():
         "sweep",
         "tasks",
         "teach",
+        "tune",
         "verify",
         "watch",
         "why",

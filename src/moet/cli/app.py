@@ -28,6 +28,7 @@ from moet.cli import (
     sweep,
     tasks,
     teach,
+    tune,
     verify,
     watch,
     why,
@@ -104,7 +105,7 @@ def _moet(
 
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Make": (fit.fit, distill.distill, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo),
+    "Make": (fit.fit, distill.distill, tune.tune, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo),
     "Prove": (verify.verify, check.check, compare.compare, closest.closest),
     "Look": (show.show, why.why, plot.plot, explore.explore, watch.watch),
     "Ship": (predict.predict, export.export),

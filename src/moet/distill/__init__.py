@@ -5,7 +5,18 @@ from moet.distill.outcome import Distillation
 from moet.distill.policy import Policy
 from moet.distill.recorded import imitate
 from moet.distill.tables import DistilledClassifier
+from moet.distill.tuning import tune
 from moet.distill.viper import distill
 from moet.teachers.teacher import Teacher
 
-__all__ = ["Distillation", "DistilledClassifier", "Evaluation", "Policy", "Teacher", "distill", "evaluate", "imitate"]
+__all__ = [
+    "Distillation",
+    "DistilledClassifier",
+    "Evaluation",
+    "Policy",
+    "Teacher",
+    "distill",
+    "evaluate",
+    "imitate",
+    "tune",
+]

@@ -20,6 +20,7 @@ from moet.errors import CheckpointError
 from moet.files import written_whole
 
 _RUN = "run.json"
+TUNING = "tuning.json"
 _LOCK = "lock"
 
 
@@ -118,13 +119,7 @@ class Checkpoint:
             raise CheckpointError(
                 f"the checkpoint {self.store} is damaged ({error}); remove it to begin again"
             ) from None
-        for name in self.settings.keys() | settings.keys():
-            mine, theirs = self.settings.get(name), settings.get(name)
-            if mine != theirs:
-                raise CheckpointError(
-                    f"{self.store} belongs to another run: its {name} is {theirs!r}, not {mine!r}; "
-                    "use another folder, or remove this one to begin again"
-                )
+        check_same(self.store, self.settings, settings)
         return list(zip(data, records, strict=True))
 
     def append(self, data: Labelled, records: list[dict[str, Any]]) -> None:
@@ -150,13 +145,23 @@ class Checkpoint:
             return Labelled(**{name: arrays[name] for name in Labelled.__dataclass_fields__})
 
 
+def check_same(store: Store, mine: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
+    """Complain about a place that belongs to a run with other settings."""
+    for name in sorted(mine.keys() | saved.keys()):
+        if mine.get(name) != saved.get(name):
+            raise CheckpointError(
+                f"{store} belongs to another run: its {name} is {saved.get(name)!r}, not {mine.get(name)!r}; "
+                "use another folder, or remove this one to begin again"
+            )
+
+
 def _data_name(iteration: int) -> str:
     return f"data-{iteration:04d}.npz"
 
 
 def remove_checkpoint(folder: Path) -> None:
     """Delete a finished run's files, and its folder if nothing else is in it."""
-    for file in [*folder.glob("*data-*.npz"), *folder.glob(f"*{_RUN}"), folder / _LOCK]:
+    for file in [*folder.glob("*data-*.npz"), *folder.glob(f"*{_RUN}"), folder / TUNING, folder / _LOCK]:
         file.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

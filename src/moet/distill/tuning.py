@@ -1,0 +1,271 @@
+"""Tuning: a policy's numbers improved by reward itself, when its teacher has nothing more to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from moet import __version__
+from moet.distill.checkpoint import TUNING, Folder, Store, check_same
+from moet.distill.numbers import Numbers
+from moet.distill.policy import Policy
+from moet.distill.shorten import shortened
+from moet.envs.catalog import resolve
+from moet.envs.rollout import Episodes, play
+from moet.envs.seeds import Purpose, episode_seeds
+from moet.errors import CheckpointError, InputError
+from moet.evolution import Evolution, careful_mean
+from moet.model.digits import EXACT
+from moet.model.file import Model, as_model, digest
+from moet.progress import progress_bar
+
+STEP = 0.1
+"""Of the first candidates, in standard units: what they answer differs by a tenth of what there is to say."""
+
+ROLLOUTS = 16
+"""Episodes that each candidate plays, the same for all of a generation."""
+
+CHECK_EVERY = 5
+"""Generations after which the middle of the search plays the episodes for selection."""
+
+FINALISTS, FINAL_EPISODES = 3, 2
+"""The best of these middles meet the start on so many times as many other episodes."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a tuning depends on; see :func:`tune`."""
+
+    episodes: int
+    tail: float
+    selection_episodes: int
+    seed: int
+    digits: int | None
+    workers: int
+
+    def check(self) -> None:
+        """Complain about what cannot be done, before anything is played."""
+        for name in ("episodes", "selection_episodes", "workers"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 < self.tail <= 1:
+            raise InputError(f"tail is the share of the episodes that are the worst, above 0 and up to 1: {self.tail}")
+        if self.seed < 0:
+            raise InputError(f"seed must not be negative, got {self.seed}")
+        if self.digits is not None and not 1 <= self.digits <= EXACT:
+            raise InputError(f"digits must be from 1 to {EXACT}, got {self.digits}")
+
+
+class Merit(NamedTuple):
+    """How a policy did on some episodes: half mean and half mean of the worst, and the mean alone."""
+
+    careful: float
+    reward: float
+
+    def is_no_worse_than(self, other: Merit) -> bool:
+        """Whether neither figure is lower."""
+        return self.careful >= other.careful and self.reward >= other.reward
+
+
+def tune(
+    policy: Any,
+    env: Any = None,
+    *,
+    episodes: int = 20_000,
+    tail: float = 0.2,
+    selection_episodes: int = 100,
+    digits: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    checkpoint: str | Path | Store | None = None,
+    verbose: int = 0,
+) -> Policy:
+    """Improve gate, thresholds and leaves of a policy by what it earns.
+
+    CMA-ES moves all its numbers at once, in standard units; the structure stays. What counts is half the mean reward
+    and half the mean of the worst episodes, so that rare crashes do not hide behind a good mean.
+
+    Parameters
+    ----------
+    policy : Policy, Mixture, RegressionMixture, or path of a model file
+        Where to start, hard or soft, with labels or with numbers.
+    env : str, Task or callable, optional
+        The task; by default the one that the policy was made for.
+    episodes : int
+        To learn from, all candidates together.
+    tail : float
+        Share of the episodes that count as the worst.
+    selection_episodes : int
+        Episodes that the middle of the search plays every five generations; the best three of these meet the start
+        again on twice as many others.
+    digits : int, optional
+        Significant digits of the numbers that come out; by default as few as cost nothing. 17 keeps all.
+    seed : int
+        Seed of everything random. Episodes to learn from, to select by and of :func:`~moet.distill.evaluate` never
+        coincide.
+    workers : int
+        Processes to spread episodes over. The result does not depend on it.
+    checkpoint : path or Store, optional
+        Folder, or another place, to save each generation in. A run that finds what it saved goes on from there, with
+        the same result as one that was never stopped.
+    verbose : int
+        1 shows a progress bar on stderr.
+
+    Returns
+    -------
+    Policy
+        Never worse than the start on the last episodes for selection, by neither figure: if nothing better was found,
+        it is the start. ``provenance["tuned"]`` says what was done, and how both did there.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree
+    >>> from moet.distill import tune
+    >>> law = RegressionTree.leaf([0.0], slope=[[0.0, 4.0]])
+    >>> push = RegressionMixture([[0.0, 0.0]], [0.0], [law], ["force"], feature_names=["position", "velocity"])
+    >>> better = tune(push, "MountainCarContinuous-v0", episodes=600, selection_episodes=20)
+    >>> better.provenance["tuned"]["start"]["reward"] < 0 < 90 < better.provenance["tuned"]["kept"]["reward"]
+    True
+    """
+    start = Policy.of(policy, resolve(env)) if env is not None else as_policy(policy)
+    settings = Settings(episodes, tail, selection_episodes, seed, digits, workers)
+    settings.check()
+    store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+    with nullcontext() if store is None else store.locked():
+        return Tuning(start, settings, store).run(verbose)
+
+
+def as_policy(policy: Any) -> Policy:
+    """A policy with the task it was made for."""
+    if isinstance(policy, Policy):
+        return policy
+    model = as_model(policy)
+    name = model.provenance.get("task")
+    if name is None:
+        raise InputError("this policy does not say which task it was made for; name the environment")
+    return Policy.of(model, resolve(name))
+
+
+class Tuning:
+    """A tuning under way. Everything follows from the start, the settings and the scores that candidates had."""
+
+    def __init__(self, start: Policy, settings: Settings, store: Store | None) -> None:
+        self.start, self.settings, self._store = start, settings, store
+        self._model: Model = as_model(start.model)
+        first = self._play(start, self._seeds(Purpose.TRAINING, ROLLOUTS))
+        self._numbers = Numbers(self._model, start.task.view(first.observations), start.task.box)
+        point = self._numbers.start
+        self.population = 4 + int(3 * np.log(len(point)))
+        self.generations = max(1, settings.episodes // (self.population * ROLLOUTS))
+        self._search = Evolution(point, STEP, population=self.population, seed=settings.seed)
+        self._middles: list[Model] = []
+
+    def run(self, verbose: int) -> Policy:
+        """Search, then let the best and the start meet."""
+        told, checks = self._saved()
+        with progress_bar("tuning", self.generations, shown=verbose > 0) as advance:
+            note = ""
+            for number in range(self.generations):
+                self._search.tell(told[number] if number < len(told) else self._generation(number))
+                if (number + 1) % CHECK_EVERY == 0 or number == self.generations - 1:
+                    if len(self._middles) == len(checks):
+                        checks.append(self._merit(self._middle(), Purpose.SELECTION, 1))
+                    self._middles.append(self._middle())
+                    best = max(checks[: len(self._middles)])
+                    note = f"reward {checks[len(self._middles) - 1].reward:.1f}, best {best.reward:.1f}"
+                if number >= len(told):
+                    self._save(checks)
+                advance(note)
+        return self._finish(checks)
+
+    def _generation(self, number: int) -> list[float]:
+        seeds = self._seeds(Purpose.TRAINING, ROLLOUTS, start=(number + 1) * ROLLOUTS)
+        tail = self.settings.tail
+        return [
+            careful_mean(self._play(self._policy(self._numbers.model(point)), seeds).returns, tail)
+            for point in self._search.ask()
+        ]
+
+    def _middle(self) -> Model:
+        return self._numbers.model(self._search.centre)
+
+    def _finish(self, checks: Sequence[Merit]) -> Policy:
+        order = sorted(range(len(checks)), key=lambda k: checks[k], reverse=True)[:FINALISTS]
+        begin = self._merit(self._model, Purpose.FINAL_SELECTION, FINAL_EPISODES)
+        model, merit = self._model, begin
+        for k in order:
+            found = self._merit(self._middles[k], Purpose.FINAL_SELECTION, FINAL_EPISODES)
+            if found.is_no_worse_than(begin) and found > merit:
+                model, merit = self._middles[k], found
+        if model is not self._model:
+            model, merit = self._shortened(model, merit, begin)
+        return Policy(model, self.start.task, dict(self.start.provenance) | {"tuned": self._record(begin, merit)})
+
+    def _shortened(self, model: Model, merit: Merit, begin: Merit) -> tuple[Model, Merit]:
+        """With few digits, if that costs less than one standard error and leaves it no worse than the start."""
+        seeds = self._seeds(Purpose.FINAL_SELECTION, FINAL_EPISODES * self.settings.selection_episodes)
+        episodes = self._play(self._policy(model), seeds)
+        error = float(episodes.returns.std() / np.sqrt(len(seeds)))
+        for short in shortened(model, self.start.task.view(episodes.observations), self.settings.digits):
+            found = self._merit(short, Purpose.FINAL_SELECTION, FINAL_EPISODES)
+            if self.settings.digits is not None:
+                return short, found
+            if found.is_no_worse_than(begin) and found.careful >= merit.careful - error:
+                return short, found
+        return model, merit
+
+    def _merit(self, model: Model, purpose: Purpose, times: int) -> Merit:
+        seeds = self._seeds(purpose, times * self.settings.selection_episodes)
+        returns = self._play(self._policy(model), seeds).returns
+        return Merit(careful_mean(returns, self.settings.tail), float(returns.mean()))
+
+    def _policy(self, model: Model) -> Policy:
+        return replace(self.start, model=model)
+
+    def _seeds(self, purpose: Purpose, count: int, start: int = 0) -> list[int]:
+        return episode_seeds(self.settings.seed, purpose, count, start)
+
+    def _play(self, player: Policy, seeds: list[int]) -> Episodes:
+        return play(player.act, player.task, seeds, self.settings.workers)
+
+    def _identity(self) -> dict[str, Any]:
+        """Everything that the search depends on."""
+        chosen = {name: value for name, value in asdict(self.settings).items() if name not in ("digits", "workers")}
+        return chosen | {"moet": __version__, "task": self.start.task.name, "policy": digest(self._model)}
+
+    def _record(self, begin: Merit, kept: Merit) -> dict[str, Any]:
+        figures = {"start": begin._asdict(), "kept": kept._asdict()}
+        return self._identity() | {"generations": self.generations, "population": self.population} | figures
+
+    def _saved(self) -> tuple[list[list[float]], list[Merit]]:
+        """Scores of the generations so far, and how the middles of the search did."""
+        content = None if self._store is None else self._store.read(TUNING)
+        if content is None or self._store is None:
+            return [], []
+        try:
+            document = json.loads(content)
+            told, checks = document["told"], [Merit(*check) for check in document["checks"]]
+            settings = document["settings"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"the checkpoint {self._store} is damaged ({error}); remove it to begin again"
+            ) from None
+        check_same(self._store, self._identity(), settings)
+        return told, checks
+
+    def _save(self, checks: Sequence[Merit]) -> None:
+        if self._store is None:
+            return
+        document = {"settings": self._identity(), "told": self._search.told, "checks": [list(c) for c in checks]}
+        try:
+            self._store.write(TUNING, json.dumps(document).encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"cannot write the checkpoint {self._store}: {error.strerror}; make room and run the same command again"
+            ) from None
