@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,6 +22,7 @@ from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
 from moet.model.recipe import Watch, most_rounds, train
+from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
 from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
 from moet.model.table import canonical_table
@@ -226,16 +225,11 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if not weight.any():
-            raise ValueError("all sample weights are zero: there is no row to learn from")
-        group = None
-        if groups is not None:
-            check_consistent_length(X, groups)
-            group = np.unique(column_or_1d(groups), return_inverse=True)[1]
+        refuse_no_weight(weight)
+        group = group_numbers(X, groups)
         table = canonical_table(np.asarray(X), codes.astype(np.int32), weight, len(self.classes_), group)
-        unit = float(table.weight.mean())
-        table = replace(table, weight=table.weight / unit)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        table, unit = in_units_of_mean_weight(table)
+        rng = generator_of(self.random_state)
         settings = self._settings(unit)
         boosting = self.training == "boosting"
         self._check_training(boosting)

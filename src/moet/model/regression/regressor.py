@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from moet.model.base import Prediction
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.recipe import Settings, train
+from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
 from moet.model.table import Table, canonical_table
 from moet.model.threads import one_thread
 
@@ -149,21 +149,15 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._one_column = np.ndim(y) == 1
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         targets = np.asarray(y, dtype=np.float64).reshape(len(weight), -1)
-        if not weight.any():
-            raise ValueError("all sample weights are zero: there is no row to learn from")
-        group = None
-        if groups is not None:
-            check_consistent_length(X, groups)
-            group = np.unique(column_or_1d(groups), return_inverse=True)[1]
-        table, targets = _canonical(np.asarray(X), targets, weight, group)
+        refuse_no_weight(weight)
+        table, targets = _canonical(np.asarray(X), targets, weight, group_numbers(X, groups))
         low, high = (
             _bound(bound, name, targets, default)
             for bound, name, default in ((self.low, "low", np.min), (self.high, "high", np.max))
         )
         _check_bounds(low, high, targets)
-        unit = float(table.weight.mean())
-        table = Table(table.X, table.rows, table.y, table.weight / unit, table.group, 1)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        table, unit = in_units_of_mean_weight(table)
+        rng = generator_of(self.random_state)
         with one_thread():
             mixture, self.errors_ = train(table, targets, low, high, self._settings(unit), rng)
         self.n_iter_ = len(self.errors_)
