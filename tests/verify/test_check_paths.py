@@ -29,7 +29,7 @@ def policy() -> Mixture:
 
 @pytest.fixture(scope="module")
 def proof():
-    verdict = safe(policy(), systems.cartpole_published(), steps=5)
+    verdict = safe(policy(), systems.cartpole_published(), steps=10)
     assert isinstance(verdict, Proved)
     return verdict.certificate
 
@@ -97,8 +97,8 @@ def test_a_shorter_or_longer_proof_is_noticed(proof):
     codes, refs, numbers = unpacked(proof)
     assert rejected(packed(proof, codes[:-1], refs, numbers))
     assert rejected(packed(proof, codes + bytes([0]), refs, numbers))
-    assert rejected(packed(proof, codes, refs, numbers, steps=6))
-    assert rejected(packed(proof, codes, refs, numbers, steps=4))
+    assert rejected(packed(proof, codes, refs, numbers, steps=11))
+    assert rejected(packed(proof, codes, refs, numbers, steps=9))
     assert rejected(packed(proof, codes, refs, numbers, steps=True))
     assert rejected(packed(proof, b"", array("i"), array("d"), steps=-1))
 

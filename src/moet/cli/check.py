@@ -25,16 +25,14 @@ def check(
 ) -> None:
     """Check a proof with exact arithmetic, and say in words what it proves. Exit codes: 0 accepted, 1 rejected."""
     from moet.verify.checker.certificate import Certificate
-    from moet.verify.checker.words import claim_in_words
-    from moet.verify.checking import check as confirm
+    from moet.verify.checking import checked_claim
 
     start = time.perf_counter()
     reason, claim = None, None
     proof = Certificate.load(certificate)
     about = _subjects(proof.kind, subjects)
     try:
-        confirm(proof, *about)
-        claim = claim_in_words(proof, *about)
+        claim = checked_claim(proof, *about)
     except CertificateError as error:
         reason = str(error)
     seconds = time.perf_counter() - start
@@ -51,7 +49,7 @@ def check(
 
 def _subjects(kind: str, subjects: list[str]) -> list[Any]:
     """Models are files; a system is one of those shipped, or a file."""
-    from moet.verify.checking import about_system
+    from moet.verify.checker.subjects import about_system
 
     if not about_system(kind) or len(subjects) != 2 or Path(subjects[1]).exists():
         return list(subjects)  # the checker reads files itself

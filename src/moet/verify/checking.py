@@ -13,14 +13,7 @@ from typing import Any
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import plain_system
-from moet.verify.checker.words import ABOUT_OUTPUTS
-
-_ABOUT_MODELS = ("always", "equivalent", "closest")
-
-_BY_PATHS = ("safe", "reaches")
-_BY_SETS = ("blocks", "invariant", "arrival")
+from moet.verify.checker.subjects import ABOUT_MODELS, ABOUT_OUTPUTS, BY_PATHS, read_subjects
 
 
 def check(
@@ -54,47 +47,49 @@ def check(
 
 def checked(certificate: Certificate | str | os.PathLike[str], subjects: tuple[Any, ...], meter: Meter) -> bool:
     """Confirm a proof, and count the work that this takes."""
+    _confirm(certificate, subjects, meter)
+    return True
+
+
+def checked_claim(certificate: Certificate, *subjects: Any, stop: Callable[[], bool] | None = None) -> str:
+    """Confirm a proof, and say in words what it proves; both from one reading of what it is about."""
+    from moet.verify.checker.words import told
+
+    return told(certificate, *_confirm(certificate, subjects, Meter(stop)))
+
+
+def _confirm(
+    certificate: Certificate | str | os.PathLike[str], subjects: tuple[Any, ...], meter: Meter
+) -> list[Any]:
+    """Confirm a proof; returns its subjects as plain numbers."""
     try:
         if isinstance(certificate, str | os.PathLike):
             certificate = Certificate.load(certificate)
         if not isinstance(certificate, Certificate):
             raise CertificateError(f"expected a certificate or the path of one, got {type(certificate).__name__}")
-        _check(certificate, subjects, meter)
+        read = read_subjects(certificate.kind, subjects)
+        _check(certificate, read, meter)
     except CertificateError:
         raise
     except Exception as error:  # nothing is proved by what the checker did not foresee
         raise CertificateError(f"what was given makes no sense: {type(error).__name__}: {error}") from error
-    return True
+    return read
 
 
-def _check(certificate: Certificate, subjects: tuple[Any, ...], meter: Meter) -> None:
-    kind = certificate.kind
-    if kind in _ABOUT_MODELS:
+def _check(certificate: Certificate, read: list[Any], meter: Meter) -> None:
+    if certificate.kind in ABOUT_MODELS:
         from moet.verify.checker.inputs import check_static
 
-        check_static(certificate, [plain_model(subject) for subject in subjects], meter)
-        return
-    if kind in ABOUT_OUTPUTS:
+        check_static(certificate, read, meter)
+    elif certificate.kind in ABOUT_OUTPUTS:
         from moet.verify.checker.outputs import check_outputs
-        from moet.verify.checker.plain_laws import plain_laws
 
-        check_outputs(certificate, [plain_laws(subject) for subject in subjects], meter)
-        return
-    if not about_system(kind):
-        raise CertificateError(f"unknown kind of proof: {kind!r}")
-    if len(subjects) != 2:
-        raise CertificateError(f"a proof of {kind!r} is about a model and a system, got {len(subjects)} things")
-    model, system = plain_model(subjects[0]), plain_system(subjects[1])
-    if kind in _BY_PATHS:
+        check_outputs(certificate, read, meter)
+    elif certificate.kind in BY_PATHS:
         from moet.verify.checker.paths import check_paths
 
-        check_paths(certificate, model, system, meter)
+        check_paths(certificate, read[0], read[1], meter)
     else:
         from moet.verify.checker.sets import check_sets
 
-        check_sets(certificate, model, system, meter)
-
-
-def about_system(kind: str) -> bool:
-    """Whether proofs of this kind are about a model and a system, and not about models alone."""
-    return kind in _BY_PATHS or kind in _BY_SETS
+        check_sets(certificate, read[0], read[1], meter)

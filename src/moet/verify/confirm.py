@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 from moet.errors import CertificateError
 from moet.jit import clock
 from moet.verify.checker.meter import Interrupted
-from moet.verify.checker.words import claim_in_words
-from moet.verify.checking import check
+from moet.verify.checking import checked_claim
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Unknown
 
@@ -31,8 +30,7 @@ def confirmed(found: P, *subjects: Any, deadline: Deadline) -> P | Unknown:
     start = clock()
     reason, claim = None, None
     try:
-        check(found.certificate, *subjects, stop=lambda: deadline.passed)
-        claim = claim_in_words(found.certificate, *subjects)
+        claim = checked_claim(found.certificate, *subjects, stop=lambda: deadline.passed)
     except Interrupted:
         reason = f"a proof was found, but time ended while it was being checked: {deadline.reason}"
     except CertificateError as error:

@@ -26,6 +26,7 @@ import zlib
 from array import array
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import IO, Any
 
 from moet.errors import CertificateError
@@ -229,12 +230,12 @@ class Records:
     def multipliers(self, count: int) -> list[tuple[int, float]]:
         """Next references with their numbers, none of them negative."""
         self.meter.spend(count * self._per_multiplier)
-        pairs = []
-        for _ in range(count):
-            ref, number = self._ref(), self._number()
-            if number < 0.0:
-                raise CertificateError(f"a multiplier is negative: {number}")
-            pairs.append((ref, number))
+        pairs = list(islice(zip(self._refs, self._numbers, strict=False), count))
+        if len(pairs) < count:
+            raise CertificateError("a multiplier is missing")
+        for _, number in pairs:
+            if not 0.0 <= number < math.inf:
+                raise CertificateError(f"a multiplier is {number}")
         return pairs
 
     def finish(self) -> None:

@@ -1,7 +1,7 @@
 """Exact inequalities of a closed loop, for the checker of proofs about it. Standard library only.
 
 With x' = A x + o(action) + w, w in a box, the state at time t is Aᵗ x_0 + c_t plus what the disturbances did, and c_t
-depends on the actions only. So every decision of a policy, and every condition on a state, is a linear inequality in
+is a sum over the actions so far. So every decision of a policy, and every condition on a state, is a linear inequality in
 the first state x_0. Its coefficients do not depend on the actions; here they are made once for each time.
 
 Inequalities are rows of integers. In exact arithmetic they are the rationals times ``scale``, a common denominator of
@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from math import ceil, floor, lcm
+from operator import mul, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.claims import Paths
@@ -25,14 +27,17 @@ from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree
 from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, Vector
 
-UNIT = Fraction(1, 2**53)
-"""Largest relative error of one float64 operation."""
+UNIT_BITS = 53
+"""The largest relative error of one float64 operation is one over two to this."""
 
 FINEST = 2**128
 """Limits are rounded to multiples of one over a multiple of this."""
 
 LARGEST = 2**1020
 """States and logits below this do not overflow, nor does any sum on the way."""
+
+GRID = 2**64
+"""Sizes of states are rounded outwards to multiples of one over this."""
 
 ROUNDED_BITS = 128
 """Binary digits after the point, unless arithmetic is exact."""
@@ -77,86 +82,47 @@ class ClosedLoop:
         experts = [[Fraction(weight) for weight in row] for row in model.weights]
         self.functions = [*experts, *states, *(row for row, _ in conditions)]
         bias = [Fraction(b) for b in model.bias]
-        self.gate_errors = self._gate_errors(bias)
         self._make_integers(bias)
-
-    def _gate_errors(self, bias: Vector) -> Vector:
-        """Bound the error of every logit in float64: |error| <= (d + 2)·u·(|bias| + Σ|w||x|) + 2^-300."""
-        largest = [Fraction(0)] * self.d
-        box = self.box
-        for _ in range(max(self.steps, 1)):
-            largest = [max(most, abs(low), abs(high)) for most, (low, high) in zip(largest, box, strict=True)]
-            if max(largest) >= LARGEST:
-                raise CertificateError("states may be beyond the range of float64")
-            box = self._next_box(box)
-        self.observation_errors = self.observation.errors(largest)
-        if self.n_experts == 1:
-            return [Fraction(0)]
-        seen = [most + error for most, error in zip(largest, self.observation_errors, strict=True)]
-        sizes = [
-            abs(b) + sum(abs(w) * x for w, x in zip(row, seen, strict=True))
-            for row, b in zip(self.functions, bias, strict=False)
-        ]
-        if max(sizes) >= LARGEST:
-            raise CertificateError("the gate's logits may overflow")
-        return [(self.d + 2) * UNIT * size + Fraction(1, 2**300) for size in sizes]
-
-    def _next_box(self, box: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-        """States one step after those of a box, as far as they meet the needs."""
-        sides = []
-        self.meter.spend(cost(self.d**2, 2048))
-        for k in range(self.d):
-            terms = [sorted((a * low, a * high)) for a, (low, high) in zip(self.matrix[k], box, strict=True)]
-            low = sum((least for least, _ in terms), min(row[k] for row in self.offsets) - self.radius[k])
-            high = sum((most for _, most in terms), max(row[k] for row in self.offsets) + self.radius[k])
-            for row, bound in self.needs:
-                if row[k] and not any(row[:k] + row[k + 1 :]):
-                    low, high = (low, min(high, bound / row[k])) if row[k] > 0 else (max(low, bound / row[k]), high)
-            # fewer digits; if there are no such states, any box will do
-            low, high = Fraction(floor(low * 2**64), 2**64), Fraction(ceil(high * 2**64), 2**64)
-            sides.append((low, max(low, high)))
-        return sides
+        largest = self._largest_states()
+        self.observation_errors = self.observation.errors([Fraction(most, GRID) for most in largest])
+        self.scaled_observation_errors = [ceil(error * self.scale) for error in self.observation_errors]
+        self.gate_errors = self._gate_errors(bias, largest)
+        self._no_swing = [0] * (self.steps + 1)
 
     def _make_integers(self, bias: Vector) -> None:
         # x_0, over one denominator
         self.x_denominator = self._denominator(side for sides in self.box for side in sides)
-        self.low = [int(low * self.x_denominator) for low, _ in self.box]
-        self.high = [int(high * self.x_denominator) for _, high in self.box]
-        # c_t, over a power of one denominator
+        self.low = [_over(self.x_denominator, low) for low, _ in self.box]
+        self.high = [_over(self.x_denominator, high) for _, high in self.box]
+        # steps, over a power of one denominator
         step = self._denominator([*self.radius, *(v for row in (*self.matrix, *self.offsets) for v in row)])
         longest = self.steps * step.bit_length()
         self.meter.spend(cost(self.steps, longest))
         self.meter.hold(self.steps, longest // 2)
         self.powers = [step**t for t in range(self.steps + 1)]
-        self.integer_matrix = [[int(v * step) for v in row] for row in self.matrix]
-        self.integer_offsets = [[int(v * step) for v in row] for row in self.offsets]
+        self.step = step
+        self.integer_matrix = [[_over(step, v) for v in row] for row in self.matrix]
+        self.integer_radius = [_over(step, v) for v in self.radius]
+        self.integer_offsets = [[_over(step, v) for v in row] for row in self.offsets]
         # functions and limits
         function = self._denominator(v for row in self.functions for v in row)
-        self.integer_functions = [[int(v * function) for v in row] for row in self.functions]
-        thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
-        noise = self.observation.noise
+        self.linears = [[[_over(function, v) for v in row]] for row in self.functions]
         self.blur = 0
         if self.exact:
-            limits = lcm(FINEST, function, self._denominator([*bias, *thresholds, *self.bounds, *noise]))
-            self.scale = self.powers[-1] * limits
+            thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
+            limits = [*bias, *thresholds, *self.bounds, *self.observation.noise]
+            self.scale = self.powers[-1] * lcm(FINEST, function, self._denominator(limits))
         else:
             self.scale = 1 << ROUNDED_BITS
             self.blur = self._blur()
-            self.rounded_offsets = [[floor(v * self.scale) for v in row] for row in self.offsets]
         self.denominators = [function * power for power in self.powers]
         self.bits = self.scale.bit_length() + self.x_denominator.bit_length() + 128
         self.scaled_bias = [floor(b * self.scale) for b in bias] + [0] * (len(self.functions) - self.n_experts)
 
     def _blur(self) -> int:
-        """Most that rounding changes an inequality by: rows off by less than 1, c_t by what the steps make of that."""
-        norm = max(sum(map(abs, row)) for row in self.matrix)
-        error = 0
-        for _ in range(self.steps):
-            error = ceil(norm * error) + 2
-            self.meter.spend(cost(1, error.bit_length()))
+        """Most that rounding changes an inequality by: a row is off by less than 1, and so is what each step adds."""
         first = sum(max(abs(low), abs(high)) for low, high in self.box)
-        steepest = max(sum(map(abs, row)) for row in self.functions)
-        return 2 * (ceil(first) + ceil(steepest * error)) + 16
+        return 2 * (ceil(first) + self.steps) + 16
 
     def _denominator(self, values: Iterable[Fraction]) -> int:
         """Common denominator, unless it gets too long."""
@@ -167,32 +133,93 @@ class ClosedLoop:
                 self.meter.spend(cost(1, common.bit_length()))
         return common
 
-    def successor(self, t: int, c: list[int], action: int) -> list[int]:
-        """c_{t+1} after an action, as integers over the next power of the denominator, or rounded."""
-        if not self.exact:
-            step = self.powers[1]
-            return [
-                sum([a * b for a, b in zip(row, c, strict=True)]) // step + offset
-                for row, offset in zip(self.integer_matrix, self.rounded_offsets[action], strict=True)
-            ]
-        power = self.powers[t]
+    def _gate_errors(self, bias: Vector, largest: list[int]) -> list[int]:
+        """Bound the error of every logit in float64: |error| <= (d + 2)·u·(|bias| + Σ|w||x|) + 2^-300.
+
+        In multiples of 1/scale, as all limits; ``largest`` is in multiples of 1/GRID.
+        """
+        if self.n_experts == 1:
+            return [0]
+        seen = [most + ceil(error * GRID) for most, error in zip(largest, self.observation_errors, strict=True)]
+        sizes = [
+            ceil(abs(b) * GRID) + 1 + sum(map(mul, map(abs, rows[0]), seen)) // self.denominators[0]
+            for rows, b in zip(self.linears, bias, strict=False)
+        ]
+        if max(sizes) >= LARGEST * GRID:
+            raise CertificateError("the gate's logits may overflow")
+        return [((self.d + 2) * size * self.scale >> UNIT_BITS) // GRID + (self.scale >> 300) + 2 for size in sizes]
+
+    def _largest_states(self) -> list[int]:
+        """Largest absolute values of the states before every step, as far as they meet the needs, times GRID."""
+        pushes = [
+            (floor((min(column) - most) * GRID), ceil((max(column) + most) * GRID))
+            for column, most in zip(zip(*self.offsets, strict=True), self.radius, strict=True)
+        ]
+        clips = [self._clip(k) for k in range(self.d)]
+        box = [(floor(low * GRID), ceil(high * GRID)) for low, high in self.box]
+        largest = [0] * self.d
+        for _ in range(max(self.steps, 1)):
+            largest = [max(most, -low, high) for most, (low, high) in zip(largest, box, strict=True)]
+            if max(largest) >= LARGEST * GRID:
+                raise CertificateError("states may be beyond the range of float64")
+            self.meter.spend(cost(self.d**2, 2048))
+            parts = zip(self.integer_matrix, pushes, clips, strict=True)
+            box = [self._next_side(row, box, push, clip) for row, push, clip in parts]
+        return largest
+
+    def _clip(self, k: int) -> tuple[int | None, int | None]:
+        """The sides between which the needs keep state k, in multiples of 1/GRID; None where there is none."""
+        sides: list[list[int]] = [[], []]
+        for row, bound in self.needs:
+            if row[k] and not any(row[:k] + row[k + 1 :]):
+                side = bound / row[k] * GRID
+                sides[row[k] > 0].append(ceil(side) if row[k] > 0 else floor(side))
+        return max(sides[0], default=None), min(sides[1], default=None)
+
+    def _next_side(
+        self, row: list[int], box: list[tuple[int, int]], push: tuple[int, int], clip: tuple[int | None, int | None]
+    ) -> tuple[int, int]:
+        """A state one step after those of a box, rounded outwards; if there is none, any side will do."""
+        least = most = 0
+        for a, (low, high) in zip(row, box, strict=True):
+            least += a * (low if a > 0 else high)
+            most += a * (high if a > 0 else low)
+        low, high = least // self.step + push[0], -(-most // self.step) + push[1]
+        if clip[0] is not None:
+            low = max(low, clip[0])
+        if clip[1] is not None:
+            high = min(high, clip[1])
+        return low, max(low, high)
+
+    @cache  # noqa: B019 (the cache ends with the proof)
+    def gains(self, i: int) -> list[list[int]]:
+        """What each action adds to function i at the next time, at the one after it, and so on."""
+        self.meter.hold(self.steps * len(self.offsets), self.bits)
+        rows = [self._linear(t, i) for t in range(self.steps)]
         return [
-            sum([a * b for a, b in zip(row, c, strict=True)]) + offset * power
-            for row, offset in zip(self.integer_matrix, self.integer_offsets[action], strict=True)
+            [
+                sum(map(mul, row, offset)) * self.scale // (denominator * self.step)
+                for row, denominator in zip(rows, self.denominators, strict=False)
+            ]
+            for offset in self.integer_offsets
         ]
 
-    def constant(self, t: int, c: list[int], i: int) -> int:
-        """Constant part of function i at time t."""
-        product = sum([a * b for a, b in zip(self.integer_functions[i], c, strict=True)])
-        if not self.exact:
-            return product // self.denominators[0] + self.scaled_bias[i]
-        return product * (self.scale // self.denominators[t]) + self.scaled_bias[i]
+    @cache  # noqa: B019
+    def worst(self, i: int) -> list[int]:
+        """The most that actions of so many steps add to function i."""
+        return list(accumulate(map(max, zip(*self.gains(i), strict=True)), initial=0))
+
+    @cache  # noqa: B019
+    def outright(self, t: int, i: int) -> int:
+        """Condition i holds at time t of every first state if its constant part is at most this."""
+        _, least, limit = self.condition(t, i)
+        return limit + least // self.x_denominator
 
     def least(self, row: list[int]) -> int:
         """Least value of a row in the box of first states, times their denominator."""
         return sum([a * (low if a > 0 else high) for a, low, high in zip(row, self.low, self.high, strict=True)])
 
-    @cache  # noqa: B019 (the cache ends with the proof)
+    @cache  # noqa: B019
     def row(self, t: int, i: int) -> list[int]:
         """Linear part of function i at time t."""
         self.meter.hold(2 * self.d, self.bits)
@@ -205,16 +232,16 @@ class ClosedLoop:
         The limit is less the constant parts.
         """
         self.meter.hold(self.d, self.bits)
-        row = [b - a for a, b in zip(self.row(t, e), self.row(t, j), strict=True)]
-        slack = self._slack(min(e, j), max(e, j)) + ceil(self._disturbance(t, e, j) * self.scale)
-        return row, self.least(row), slack + self.blur
+        row = list(map(sub, self.row(t, j), self.row(t, e)))
+        pair = min(e, j), max(e, j)
+        return row, self.least(row), self._slack(*pair) + self._swing(*pair)[t] + self.blur
 
     @cache  # noqa: B019
     def _slack(self, e: int, j: int) -> int:
         """How far the difference of two logits may be off, because of rounding and of what is not seen exactly."""
-        parts = zip(self.functions[e], self.functions[j], self.observation_errors, strict=True)
-        slack = sum((abs(a - b) * error for a, b, error in parts), self.gate_errors[e] + self.gate_errors[j])
-        return ceil(slack * self.scale)
+        weights = map(abs, map(sub, self.linears[e][0], self.linears[j][0]))
+        unseen = sum(map(mul, weights, self.scaled_observation_errors))
+        return self.gate_errors[e] + self.gate_errors[j] + unseen // self.denominators[0] + 1
 
     @cache  # noqa: B019
     def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, int, bool]:
@@ -222,15 +249,27 @@ class ClosedLoop:
 
         The limit is less the constant part.
         """
+        row, least = self._side(t, feature, left)
+        limit, strict = self._edge(feature, threshold, left)
+        return row, least, limit + self._swing(self.n_experts + feature)[t] + self.blur, strict
+
+    @cache  # noqa: B019
+    def _side(self, t: int, feature: int, left: bool) -> tuple[list[int], int]:
         self.meter.hold(self.d, self.bits)
-        i = self.n_experts + feature
+        row = self.row(t, self.n_experts + feature)
+        row = row if left else [-v for v in row]
+        return row, self.least(row)
+
+    @cache  # noqa: B019
+    def _edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:
+        """Limit of a state on one side of a threshold, rounded up, and whether that made it larger."""
+        self.meter.hold(1, self.bits)
         if left:
-            sign, limit = 1, self.observation.largest_below(feature, threshold)
+            limit = self.observation.largest_below(feature, threshold)
         else:
-            sign, limit = -1, -self.observation.least_above(feature, threshold)
-        most = (limit + self._disturbance(t, i)) * self.scale + self.blur
-        row = [sign * v for v in self.row(t, i)]
-        return row, self.least(row), ceil(most), most < ceil(most)
+            limit = -self.observation.least_above(feature, threshold)
+        whole, rest = divmod(-limit.numerator * self.scale, limit.denominator)
+        return -whole, rest > 0
 
     @cache  # noqa: B019
     def condition(self, t: int, i: int) -> tuple[list[int], int, int]:
@@ -238,30 +277,38 @@ class ClosedLoop:
 
         Below the limit no disturbance can break it.
         """
-        limit = self.bounds[i - self.first_need] - self._disturbance(t, i)
-        row = self.row(t, i)
-        return row, self.least([-a for a in row]), floor(limit * self.scale) - self.blur
+        row, bound = self.row(t, i), self.bounds[i - self.first_need]
+        limit = bound.numerator * self.scale // bound.denominator
+        return row, self.least([-a for a in row]), limit - self._swing(i)[t] - self.blur
 
-    @cache  # noqa: B019
     def _linear(self, t: int, i: int) -> list[int]:
         """Coefficients of function i of the state at time t, times the denominators of functions and of t steps."""
-        if t == 0:
-            return self.integer_functions[i]
-        before = self._linear(t - 1, i)
-        self.meter.spend(cost(self.d**2, self.bits))
-        return [sum([a * row[k] for a, row in zip(before, self.integer_matrix, strict=True)]) for k in range(self.d)]
+        rows = self.linears[i]
+        while len(rows) <= t:
+            self.meter.spend(cost(self.d**2, self.bits))
+            self.meter.hold(self.d, self.bits)
+            before = rows[-1]
+            rows.append([sum(map(mul, before, column)) for column in zip(*self.integer_matrix, strict=True)])
+        return rows[t]
 
-    def _disturbance(self, t: int, i: int, j: int | None = None) -> Fraction:
-        """Most that disturbances before time t add to function i, or to its difference from function j."""
-        total = Fraction(0)
+    @cache  # noqa: B019
+    def _swing(self, i: int, j: int | None = None) -> list[int]:
+        """Most that disturbances before each time add to function i, or to its difference from function j."""
         if not any(self.radius):
-            return total
-        self.meter.spend(cost(2 * t * self.d, self.bits))
-        for s in range(t):
-            rival = self._linear(s, j) if j is not None else [0] * self.d
-            parts = zip(self._linear(s, i), rival, self.radius, strict=True)
-            total += sum(abs(a - b) * r for a, b, r in parts) / self.denominators[s]
+            return self._no_swing
+        self.meter.spend(cost(2 * self.steps * self.d, self.bits))
+        self.meter.hold(self.steps, self.bits)
+        total = [0]
+        for t in range(self.steps):
+            rows = self._linear(t, i), self._linear(t, j) if j is not None else [0] * self.d
+            swing = sum(map(mul, map(abs, map(sub, *rows)), self.integer_radius)) * self.scale
+            total.append(total[-1] - (-swing // (self.denominators[t] * self.step)))
         return total
+
+
+def _over(denominator: int, value: Fraction) -> int:
+    """Numerator of a fraction over another denominator, which must be a multiple of its own."""
+    return value.numerator * (denominator // value.denominator)
 
 
 def _conditions(system: PlainSystem, goal: list[HalfSpace] | None) -> tuple[list[HalfSpace], list[HalfSpace]]:

@@ -12,7 +12,9 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
 - What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
   experts are merged to one where they agree on the action. If the claim says ``coarse``, more are merged: the pieces
   of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
-  holds after the action), or instead ``VOID`` (there is nobody in this piece); and its frame, one step later.
+  holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is nobody
+  in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action on,
+  every need holds whatever is done.
 
 Multipliers combine rows to a contradiction, or to the bound in question. The name of a row is t·(E² + 2d + G) + k:
 with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
@@ -34,7 +36,7 @@ from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_system import PlainSystem
 from moet.verify.checker.reading import plain
 
-OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = range(7)
+OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID, SURE = range(8)
 
 FINE, WITHIN, ACROSS = range(3)
 """What ``coarse`` may be in a claim."""
@@ -63,40 +65,29 @@ def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem
 
 def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter) -> None:
     records = certificate.records(meter)
-    records.charge(loop.n_experts + cost(loop.d, loop.bits), cost(2 * loop.d, loop.bits))
+    sums = 2 * loop.steps * (1 + (loop.bits >> 9))
+    records.charge(loop.n_experts + loop.d + sums, cost(2 * loop.d, loop.bits) + sums)
     _Walk(loop, records, coarse).finish()
 
 
 class _Piece(NamedTuple):
-    """What leads from a frame at some time to the next: an expert (None for several), its tests and an action.
+    """What leads from a frame to the next: an expert (None for several), its tests and an action.
 
     Without an action it is those who miss a condition of the goal.
     """
 
-    time: int
     expert: int | None
     tests: Tests
     action: int | None
     missed: int = -1
 
 
-class _Choices(NamedTuple):
-    """What the rows of one time are about, and those that were made already."""
-
-    expert: int | None
-    tests: Tests
-    missed: int
-    rows: dict[int, Row]
-
-
-_NO_CHOICES = _Choices(None, {}, -1, {})
-
-
 class _Walk:
     """The walk through the records of a proof. Rows are made when a multiplier asks for them.
 
-    ``constants[t]``, ``values[t]`` and ``choices[t]`` describe the way to the frame at hand: the constant part of the
-    state, the constant parts of functions of it, and what has been chosen.
+    ``actions[t]`` and ``values[t]`` describe the way to the frame at hand: what has been done, and the constant parts
+    of functions of the state. ``experts[t]``, ``tests[t]`` and ``missed[t]`` are what rows of a time are about, and
+    ``rows[t]`` are those that were made already.
     """
 
     def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
@@ -104,10 +95,18 @@ class _Walk:
         self.records = records
         self.coarse = coarse
         self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
-        self.stack: list[_Piece] = []
-        self.constants = [[0] * loop.d for _ in range(loop.steps + 1)]
-        self.values: list[dict[int, int]] = [{} for _ in range(loop.steps + 1)]
-        self.choices = [_NO_CHOICES] * (loop.steps + 1)
+        self.pieces = [
+            [_Piece(e, tests, action) for tests, action in zip(loop.tests[e], loop.actions[e], strict=True)]
+            for e in range(loop.n_experts)
+        ]
+        self.stack: list[tuple[int, _Piece]] = []
+        n_times = loop.steps + 1
+        self.actions = [0] * loop.steps
+        self.values: list[dict[int, int]] = [{} for _ in range(n_times)]
+        self.experts: list[int | None] = [None] * n_times
+        self.tests: list[Tests] = [{} for _ in range(n_times)]
+        self.missed = [-1] * n_times
+        self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
         self.per_step = loop.n_experts**2 + 2 * loop.d + len(loop.goals)
 
     def finish(self) -> None:
@@ -118,28 +117,35 @@ class _Walk:
                 raise CertificateError(f"condition {i} does not hold of every first state")
         self._frame(0)
         while self.stack:
-            self._visit(self.stack.pop())
+            self._visit(*self.stack.pop())
         self.records.finish()
 
-    def _visit(self, piece: _Piece) -> None:
-        loop, t = self.loop, piece.time
+    def _visit(self, t: int, piece: _Piece) -> None:
+        loop = self.loop
         if piece.action is None:
-            self.choices[t] = _Choices(None, {}, piece.missed, {})
+            self._miss(t, piece.missed)
             if t < loop.steps:
                 self._expand(t)
             return
-        self._choose(t, piece.expert, piece.tests)
-        self.constants[t + 1] = loop.successor(t, self.constants[t], piece.action)
+        self._choose(t, piece)
+        self.actions[t] = piece.action
         self.values[t + 1] = {}
-        self.choices[t + 1] = _NO_CHOICES
+        self._miss(t + 1, -1)
         for i in range(loop.first_need, loop.first_goal):
             kind, multipliers = self._record()
-            if kind == VOID:
+            if kind == BOUND:
+                self._bound(t + 1, i, multipliers)
+            elif kind == OPEN and i == loop.first_need:
+                self._hold(t + 1)
+                break
+            elif kind == VOID:
                 self._contradiction(multipliers, t)
                 return
-            if kind != BOUND:
+            elif kind == SURE and i == loop.first_need and not loop.goals:
+                self._sure(t + 1)
+                return
+            else:
                 raise CertificateError(f"record {kind} where a condition is due")
-            self._bound(t + 1, i, multipliers)
         self._frame(t + 1)
 
     def _frame(self, t: int) -> None:
@@ -151,11 +157,11 @@ class _Walk:
     def _miss_goal(self, t: int) -> None:
         for i in range(len(self.loop.goals)):
             kind, multipliers = self._record()
-            self.choices[t] = _Choices(None, {}, i, {})
+            self._miss(t, i)
             if kind == DEAD:
                 self._contradiction(multipliers, t)
             elif kind == OPEN and t < self.loop.steps:
-                self.stack.append(_Piece(t, None, {}, None, i))
+                self.stack.append((t, _Piece(None, {}, None, i)))
             else:
                 raise CertificateError(f"record {kind} where the goal at time {t} is due")
 
@@ -164,7 +170,7 @@ class _Walk:
         for e in range(self.loop.n_experts):
             kind, multipliers = self._record()
             if kind == DEAD:
-                self._choose(t, e, {})
+                self._choose(t, self.pieces[e][0])
                 self._contradiction(multipliers, t)
             elif kind == OPEN:
                 found = self._tree(t, e, 0)
@@ -174,28 +180,30 @@ class _Walk:
         if self.coarse == ACROSS:
             pieces = _merged(pieces)
         if len(pieces) > 1 and _agree(pieces):
-            pieces = [_Piece(t, None, {}, pieces[0].action)]
-        self.stack.extend(reversed(pieces))
+            pieces = [_Piece(None, {}, pieces[0].action)]
+        self.stack.extend((t, piece) for piece in reversed(pieces))
 
     def _tree(self, t: int, e: int, node: int) -> list[_Piece]:
-        action, tests, tree = self.loop.actions[e][node], self.loop.tests[e], self.loop.trees[e]
-        if action is not None:
-            return [_Piece(t, e, tests[node], action)]
+        own, tree = self.pieces[e], self.loop.trees[e]
+        if own[node].action is not None:
+            return [own[node]]
         kind, multipliers = self._record()
-        if kind == LEFT or kind == RIGHT:
-            self._choose(t, e, tests[tree.right[node] if kind == LEFT else tree.left[node]])
+        if kind == BOTH:
+            pieces = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
+        elif kind == LEFT or kind == RIGHT:
+            left, right = tree.left[node], tree.right[node]
+            self._choose(t, own[right if kind == LEFT else left])
             self._contradiction(multipliers, t)
-        elif kind != BOTH:
+            pieces = self._tree(t, e, left if kind == LEFT else right)
+        else:
             raise CertificateError(f"record {kind} where a split is due")
-        pieces: list[_Piece] = []
-        if kind != RIGHT:
-            pieces += self._tree(t, e, tree.left[node])
-        if kind != LEFT:
-            pieces += self._tree(t, e, tree.right[node])
-        return [_Piece(t, e, tests[node], pieces[0].action)] if _agree(pieces) else pieces
+        return [own[node]._replace(action=pieces[0].action)] if _agree(pieces) else pieces
 
-    def _choose(self, t: int, expert: int | None, tests: Tests) -> None:
-        self.choices[t] = _Choices(expert, tests, self.choices[t].missed, {})
+    def _choose(self, t: int, piece: _Piece) -> None:
+        self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
+
+    def _miss(self, t: int, condition: int) -> None:
+        self.experts[t], self.tests[t], self.missed[t], self.rows[t] = None, {}, condition, {}
 
     def _record(self) -> tuple[int, Multipliers]:
         code = self.records.code()
@@ -222,35 +230,48 @@ class _Walk:
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
         """Confirm that condition i holds at time t of all that rows of earlier times leave."""
         loop = self.loop
+        if self._value(t, i) <= loop.outright(t, i):
+            return
         row, least, limit = loop.condition(t, i)
-        room = limit - self._value(t, i)
-        if multipliers:
-            total = [-a << self.bits for a in row]
-            room <<= self.bits
-            for name, number in multipliers:
-                row, _, most, _ = self._named(name, t - 1)
-                factor = int(ldexp(number, self.bits))
-                total = [a + factor * b for a, b in zip(total, row, strict=True)]
-                room -= factor * most
-            least = loop.least(total)
-        if -least > room * loop.x_denominator:
+        total = [-a << self.bits for a in row]
+        room = limit - self._value(t, i) << self.bits
+        for name, number in multipliers:
+            row, _, most, _ = self._named(name, t - 1)
+            factor = int(ldexp(number, self.bits))
+            total = [a + factor * b for a, b in zip(total, row, strict=True)]
+            room -= factor * most
+        if -loop.least(total) > room * loop.x_denominator:
             raise CertificateError(f"multipliers do not prove condition {i - loop.first_need} at time {t}")
+
+    def _hold(self, t: int) -> None:
+        """Confirm that all needs hold at time t of every first state."""
+        for i in range(self.loop.first_need, self.loop.first_goal):
+            self._bound(t, i, [])
+
+    def _sure(self, t: int) -> None:
+        """Confirm that all needs hold from time t on, whatever the actions will be."""
+        loop = self.loop
+        self.loop.meter.spend((loop.first_goal - loop.first_need) * (loop.steps - t + 1) * (t + 1))
+        for i in range(loop.first_need, loop.first_goal):
+            for then, rest in enumerate(loop.worst(i)[: loop.steps - t + 1], t):
+                if self._sum(t, i, then) + rest > loop.outright(then, i):
+                    raise CertificateError(f"condition {i - loop.first_need} may fail at time {then}, not earlier")
 
     def _named(self, name: int, last: int) -> Row:
         """The row of that name on the way to the frame at hand."""
         t, k = divmod(name, self.per_step)
         if not 0 <= t <= last:
             raise CertificateError(f"row {name} does not exist yet")
-        known = self.choices[t].rows
+        known = self.rows[t]
         if k not in known:
             known[k] = self._make(t, k)
         return known[k]
 
     def _make(self, t: int, k: int) -> Row:
-        loop, (expert, tests, missed, _) = self.loop, self.choices[t]
+        loop, tests = self.loop, self.tests[t]
         if k < loop.n_experts**2:
             e, j = divmod(k, loop.n_experts)
-            if e != expert or j == e:
+            if e != self.experts[t] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
             row, least, limit = loop.rival(t, e, j)
             return row, least, limit + self._value(t, e) - self._value(t, j), False
@@ -264,7 +285,7 @@ class _Walk:
             return row, least, limit - value if left else limit + value, strict
         k -= 2 * loop.d
         i = loop.first_goal + k
-        if missed != k:
+        if self.missed[t] != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
         row, least, limit = loop.condition(t, i)
         return [-a for a in row], least, self._value(t, i) - limit, True
@@ -273,8 +294,13 @@ class _Walk:
         """Constant part of function i at time t."""
         known = self.values[t]
         if i not in known:
-            known[i] = self.loop.constant(t, self.constants[t], i)
+            known[i] = self.loop.scaled_bias[i] + self._sum(t, i, t)
         return known[i]
+
+    def _sum(self, t: int, i: int, then: int) -> int:
+        """What the actions before time t add to function i at a time that is not before it."""
+        gains = self.loop.gains(i)
+        return sum([gains[action][then - s] for s, action in enumerate(self.actions[:t], 1)])
 
 
 def _merged(pieces: list[_Piece]) -> list[_Piece]:

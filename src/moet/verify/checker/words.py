@@ -11,13 +11,11 @@ from typing import Any
 
 from moet.verify.checker import claims
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.plain import PlainModel, plain_model
-from moet.verify.checker.plain_laws import PlainLaws, plain_laws
-from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, plain_system
+from moet.verify.checker.plain import PlainModel
+from moet.verify.checker.plain_laws import PlainLaws
+from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem
 from moet.verify.checker.reading import plain
-
-ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
-"""Kinds of proofs about models that answer with numbers."""
+from moet.verify.checker.subjects import ABOUT_OUTPUTS, read_subjects
 
 _SHORT = 15
 """Digits of numbers that are written out."""
@@ -33,19 +31,23 @@ def claim_in_words(certificate: Certificate, *subjects: Any) -> str:
     CertificateError
         If the certificate is about something else, or its claim makes no sense.
     """
+    return told(certificate, *read_subjects(certificate.kind, subjects))
+
+
+def told(certificate: Certificate, model: Any, *others: Any) -> str:
+    """The claim of a certificate about subjects that have been read."""
     claim, kind = plain(certificate.claim), certificate.kind
     if kind in ABOUT_OUTPUTS:
-        return "\n".join(_outputs(kind, claim, [plain_laws(subject) for subject in subjects]))
-    model = plain_model(subjects[0])
+        return "\n".join(_outputs(kind, claim, [model, *others]))
     if kind == "always":
         lines = _always(claims.always(claim, model), model)
     elif kind == "equivalent":
-        second = plain_model(subjects[1])
+        second: PlainModel = others[0]
         lines = [*_equivalent(claims.equivalent(claim, model, second), model), _about("the other model", second.digest)]
     elif kind == "closest":
         lines = _closest(claims.closest(claim, model), model)
     else:
-        system = plain_system(subjects[1])
+        system: PlainSystem = others[0]
         lines = [*_loop(kind, claim, model, system), _about(f"the system {_quoted(system.name)}", system.digest)]
     return "\n".join([*lines, _about("the model", model.digest)])
 

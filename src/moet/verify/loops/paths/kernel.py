@@ -58,11 +58,12 @@ from moet.verify.loops.paths.state import (
     RESOLVED,
     STACK,
     START,
+    SURE,
     TAKEN,
     TIME,
     VOID,
 )
-from moet.verify.loops.paths.tables import ACROSS, WITHIN
+from moet.verify.loops.paths.tables import ACROSS, ROW_MARGIN, WITHIN
 from moet.verify.simplex import BELOW, EMPTY, OPTIMAL, TOLERANCE
 
 
@@ -94,6 +95,9 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
         sure = True
         empty = resolved == NOBODY or (resolved == MET and time == last)
         if expert >= EVERYONE and resolved == 0:
+            if tables.n_goals == 0 and _needs_no_search(tables, s, frame):
+                counts[PATHS] += 1
+                continue
             sure, empty = _meets_needs(tables, s, frame)
         if sure and not empty:
             if tables.n_goals > 0 and expert >= START:
@@ -112,16 +116,35 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
 
 
 @njit(**INLINED)
+def _needs_no_search(tables: Any, s: Any, frame: int) -> bool:
+    """Whether all conditions hold from a frame on to the end, whatever is done; then that is recorded."""
+    time, last = s.frames[frame, TIME], len(tables.rows) - 1
+    first = tables.coefficients.shape[0] - tables.n_needs - tables.n_goals
+    for then in range(last, time - 1, -1):  # what will go wrong does so late
+        for i in range(tables.n_needs):
+            value = tables.worst[then - time, i]
+            for k in range(tables.matrix.shape[0]):
+                term = tables.later[then - time, i, k] * s.constants[frame, k]
+                value += term + ROW_MARGIN * abs(term)
+            if not value < tables.limit[then, first + i] - tables.margin[first + i] - tables.span[then, first + i]:
+                return False
+    record(s, SURE, NONE, NONE, 1.0)
+    return True
+
+
+@njit(**INLINED)
 def _meets_needs(tables: Any, s: Any, frame: int) -> Any:
     """Whether all conditions hold in a frame, and whether the frame was found to be empty on the way."""
     time = s.frames[frame, TIME]
     first = tables.coefficients.shape[0] - tables.n_needs - tables.n_goals
+    codes, outright = s.counts[CODES], 0
     for i in range(tables.n_needs):
         constant = constant_part(tables, s, frame, first + i)
         enough = tables.limit[time, first + i] - tables.margin[first + i] - constant
         span = tables.span[time, first + i]
         if span < enough:
             record(s, BOUND, NONE, NONE, 1.0)
+            outright += 1
             continue
         aim(tables, s, time, first + i, 1.0)
         status, scale = solve(s, len(s.place) + time * tables.n_needs + i, s.frames[frame, N_ROWS], span, enough)
@@ -133,6 +156,9 @@ def _meets_needs(tables: Any, s: Any, frame: int) -> Any:
         else:
             s.counts[CONDITION] = i
             return False, False
+    if outright == tables.n_needs and outright > 1:
+        s.counts[CODES] = codes
+        record(s, OPEN, NONE, NONE, 1.0)
     return True, False
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from moet.verify.loops.paths.tables import FINE, Policy, Tables
 
 # Integers of NumPy are no literals to numba, which would compile a function anew for every literal it is called with.
-OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID = np.arange(7)
+OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID, SURE = np.arange(8)
 """Kinds of records; a code is its kind plus eight times the number of its multipliers."""
 
 START, EVERYONE = np.array([-2, -1])

@@ -152,6 +152,9 @@ class Tables(NamedTuple):
     """States: how far what the policy sees may be from the undisturbed state. Needs and goals: their limits, less what
     disturbances do. (Logits: unused.)"""
     margin: Floats
+    later: Floats
+    worst: Floats
+    """Needs some steps later as functions of the state now, and the most that actions of these steps add to them."""
     pair_span: Floats
     pair_slack: Floats
     """How far logit i may be below logit j when expert i is chosen."""
@@ -189,6 +192,9 @@ def tabulate(loop: AffineLoop, policy: Policy, gate_errors: Floats) -> Tables:
     pairs = (policy.weights[:, None] - policy.weights[None, :]).reshape(-1, d)
     logits = rows[:, :n_experts]
     pair_slack = disturbed(pairs) + np.abs(pairs) @ loop.observation_error
+    later = loop.need_rows @ loop.powers
+    pushes = later[:-1] @ loop.offsets.T
+    pushed = pushes.max(axis=2) + ROW_MARGIN * (np.abs(later[:-1]) @ np.abs(loop.offsets).T).max(axis=2)
     return Tables(
         n_experts=n_experts,
         n_needs=len(loop.need_rows),
@@ -201,6 +207,8 @@ def tabulate(loop: AffineLoop, policy: Policy, gate_errors: Floats) -> Tables:
         span=np.abs(rows).sum(axis=2),
         limit=limit,
         margin=ROW_MARGIN * terms,
+        later=later,
+        worst=np.concatenate([np.zeros((1, len(loop.need_rows))), np.cumsum(pushed, axis=0)]),
         pair_span=np.abs(logits[:, :, None] - logits[:, None, :]).sum(axis=3),
         pair_slack=pair_slack.reshape(-1, n_experts, n_experts) + np.add.outer(gate_errors, gate_errors),
         pair_margin=ROW_MARGIN * np.add.outer(terms[:n_experts], terms[:n_experts]),

@@ -1,0 +1,37 @@
+"""What the kinds of proofs are about, and how that is read. Standard library only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moet.errors import CertificateError
+from moet.verify.checker.plain import plain_model
+from moet.verify.checker.plain_laws import plain_laws
+from moet.verify.checker.plain_system import plain_system
+
+ABOUT_MODELS = ("always", "equivalent", "closest")
+"""Kinds of proofs about one model, or two, that answer with labels."""
+
+ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
+"""Kinds of proofs about models that answer with numbers."""
+
+BY_PATHS = ("safe", "reaches")
+BY_SETS = ("blocks", "invariant", "arrival")
+
+
+def about_system(kind: str) -> bool:
+    """Whether proofs of this kind are about a model and a system, and not about models alone."""
+    return kind in BY_PATHS or kind in BY_SETS
+
+
+def read_subjects(kind: str, subjects: tuple[Any, ...]) -> list[Any]:
+    """What a proof of this kind is about, as plain numbers."""
+    if kind in ABOUT_MODELS:
+        return [plain_model(subject) for subject in subjects]
+    if kind in ABOUT_OUTPUTS:
+        return [plain_laws(subject) for subject in subjects]
+    if not about_system(kind):
+        raise CertificateError(f"unknown kind of proof: {kind!r}")
+    if len(subjects) != 2:
+        raise CertificateError(f"a proof of {kind!r} is about a model and a system, got {len(subjects)} things")
+    return [plain_model(subjects[0]), plain_system(subjects[1])]
