@@ -192,22 +192,21 @@ class ClosedLoop:
         return low, max(low, high)
 
     @cache  # noqa: B019 (the cache ends with the proof)
-    def gains(self, i: int) -> list[list[int]]:
-        """What each action adds to function i at the next time, at the one after it, and so on."""
+    def gains(self, i: int) -> list[tuple[int, ...]]:
+        """What the actions add to function i after all steps, after all but one, and so on; at last one step later."""
         self.meter.hold(self.steps * len(self.offsets), self.bits)
-        rows = [self._linear(t, i) for t in range(self.steps)]
         return [
-            [
-                sum(map(mul, row, offset)) * self.scale // (denominator * self.step)
-                for row, denominator in zip(rows, self.denominators, strict=False)
-            ]
-            for offset in self.integer_offsets
+            tuple(
+                sum(map(mul, self._linear(t, i), offset)) * self.scale // (self.denominators[t] * self.step)
+                for offset in self.integer_offsets
+            )
+            for t in reversed(range(self.steps))
         ]
 
     @cache  # noqa: B019
     def worst(self, i: int) -> list[int]:
         """The most that actions of so many steps add to function i."""
-        return list(accumulate(map(max, zip(*self.gains(i), strict=True)), initial=0))
+        return list(accumulate(map(max, reversed(self.gains(i))), initial=0))
 
     @cache  # noqa: B019
     def outright(self, t: int, i: int) -> int:

@@ -6,7 +6,8 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
 - A *frame* is a set of first states at a time t that have had the same actions. If there is a goal, there is one record
   for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
   condition first). Without a goal, or for those who miss a condition, and before the last step: for every expert
-  ``DEAD`` (not chosen by anyone) or ``OPEN`` and its tree.
+  ``DEAD`` (not chosen by anyone) or ``OPEN`` and its tree. Or, if there is no goal, one ``BOTH`` instead: any action
+  may be taken by anyone; its references are all actions of the model, and its pieces have no tests.
 - A *tree* is nothing if all its leaves have one action; otherwise ``LEFT`` (nobody goes right) and the left subtree, or
   ``RIGHT`` likewise, or ``BOTH`` and both subtrees.
 - What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
@@ -25,6 +26,7 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 from __future__ import annotations
 
 from math import ldexp
+from operator import getitem
 from typing import NamedTuple
 
 from moet.errors import CertificateError
@@ -46,6 +48,10 @@ MULTIPLIER_BITS, EXACT_MULTIPLIER_BITS = 80, 128
 
 In exact arithmetic there are more of them.
 """
+
+SHORT_BITS = 24
+SHORT = 2.0**SHORT_BITS
+"""Multipliers that are multiples of one over this are taken as they are."""
 
 Multipliers = list[tuple[int, float]]
 Row = tuple[list[int], int, int, bool]
@@ -107,6 +113,7 @@ class _Walk:
         self.tests: list[Tests] = [{} for _ in range(n_times)]
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
+        self.possible = {action for known in loop.actions for action in known if action is not None}
         self.per_step = loop.n_experts**2 + 2 * loop.d + len(loop.goals)
 
     def finish(self) -> None:
@@ -169,6 +176,9 @@ class _Walk:
         pieces: list[_Piece] = []
         for e in range(self.loop.n_experts):
             kind, multipliers = self._record()
+            if kind == BOTH and e == 0 and not self.loop.goals:
+                self._push(t, self._free([name for name, _ in multipliers]))
+                return
             if kind == DEAD:
                 self._choose(t, self.pieces[e][0])
                 self._contradiction(multipliers, t)
@@ -181,7 +191,16 @@ class _Walk:
             pieces = _merged(pieces)
         if len(pieces) > 1 and _agree(pieces):
             pieces = [_Piece(None, {}, pieces[0].action)]
-        self.stack.extend((t, piece) for piece in reversed(pieces))
+        self._push(t, pieces)
+
+    def _push(self, t: int, pieces: list[_Piece]) -> None:
+        self.stack.extend([(t, piece) for piece in reversed(pieces)])
+
+    def _free(self, actions: list[int]) -> list[_Piece]:
+        """Pieces of which nothing is said but their actions, in this order."""
+        if len(actions) != len(self.possible) or set(actions) != self.possible:
+            raise CertificateError(f"the actions {actions} are not all that the model can take")
+        return [_Piece(None, {}, action) for action in actions]
 
     def _tree(self, t: int, e: int, node: int) -> list[_Piece]:
         own, tree = self.pieces[e], self.loop.trees[e]
@@ -216,9 +235,9 @@ class _Walk:
             _, least, limit, strict = self._named(multipliers[0][0], last)
         else:
             total, limit, strict = [0] * loop.d, 0, False
-            for name, number in multipliers:
+            factors, _ = self._factors(multipliers)
+            for (name, _), factor in zip(multipliers, factors, strict=True):
                 row, _, most, below = self._named(name, last)
-                factor = int(ldexp(number, self.bits))
                 strict |= below and factor > 0
                 total = [a + factor * b for a, b in zip(total, row, strict=True)]
                 limit += factor * most
@@ -232,16 +251,23 @@ class _Walk:
         loop = self.loop
         if self._value(t, i) <= loop.outright(t, i):
             return
-        row, least, limit = loop.condition(t, i)
-        total = [-a << self.bits for a in row]
-        room = limit - self._value(t, i) << self.bits
-        for name, number in multipliers:
+        row, _, limit = loop.condition(t, i)
+        factors, bits = self._factors(multipliers)
+        total = [-a << bits for a in row]
+        room = limit - self._value(t, i) << bits
+        for (name, _), factor in zip(multipliers, factors, strict=True):
             row, _, most, _ = self._named(name, t - 1)
-            factor = int(ldexp(number, self.bits))
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
             room -= factor * most
         if -loop.least(total) > room * loop.x_denominator:
             raise CertificateError(f"multipliers do not prove condition {i - loop.first_need} at time {t}")
+
+    def _factors(self, multipliers: Multipliers) -> tuple[list[int], int]:
+        """Multipliers as integers over two to the power of so many bits, few if they are short."""
+        scaled = [number * SHORT for _, number in multipliers]
+        if all(map(float.is_integer, scaled)):
+            return list(map(int, scaled)), SHORT_BITS
+        return [int(ldexp(number, self.bits)) for _, number in multipliers], self.bits
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""
@@ -299,8 +325,8 @@ class _Walk:
 
     def _sum(self, t: int, i: int, then: int) -> int:
         """What the actions before time t add to function i at a time that is not before it."""
-        gains = self.loop.gains(i)
-        return sum([gains[action][then - s] for s, action in enumerate(self.actions[:t], 1)])
+        first = self.loop.steps - then
+        return sum(map(getitem, self.loop.gains(i)[first : first + t], self.actions))
 
 
 def _merged(pieces: list[_Piece]) -> list[_Piece]:

@@ -33,6 +33,7 @@ from moet.verify.loops.paths.rows import (
     constant_part,
     goal_name,
     record,
+    shorten,
     solve,
 )
 from moet.verify.loops.paths.state import (
@@ -40,8 +41,11 @@ from moet.verify.loops.paths.state import (
     BOUND,
     COARSE,
     CODES,
+    CODES_FROM,
+    CODES_TO,
     CONDITION,
     DEAD,
+    DEEPEST,
     EVERYONE,
     EXHAUSTED,
     EXPERT,
@@ -50,17 +54,21 @@ from moet.verify.loops.paths.state import (
     N_POINTS,
     N_ROWS,
     NOBODY,
+    NOW,
     OPEN,
     PATHS,
     PAUSED,
     PIECES,
     REFS,
+    REFS_FROM,
+    REFS_TO,
     RESOLVED,
     STACK,
     START,
     SURE,
     TAKEN,
     TIME,
+    USED,
     VOID,
 )
 from moet.verify.loops.paths.tables import ACROSS, ROW_MARGIN, WITHIN
@@ -78,6 +86,7 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     counts = s.counts
     last = len(tables.rows) - 1
     room = len(s.codes) - (tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals)
+    s.frames[:, CODES_FROM] = -1  # earlier records are out of reach
     while counts[STACK] > 0:
         if budget == 0 or counts[CODES] > room:
             return PAUSED
@@ -85,13 +94,14 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
         counts[PIECES] += 1
         top = counts[STACK] - 1
         frame, expert, action = s.stack[top, 0], s.stack[top, 1], s.stack[top, 2]
+        _leave(s, frame)
         codes, refs = counts[CODES], counts[REFS]
         resolved, counts[RESOLVED] = counts[RESOLVED], 0
         counts[STACK] = top
         if expert != START:
             frame += 1
             _enter(tables, s, frame, expert, action, s.stack_tests[top])
-        time = s.frames[frame, TIME]
+        time = counts[NOW] = s.frames[frame, TIME]
         sure = True
         empty = resolved == NOBODY or (resolved == MET and time == last)
         if expert >= EVERYONE and resolved == 0:
@@ -112,7 +122,16 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
             s.stack[top, 0], s.stack[top, 1], s.stack[top, 2] = frame, expert, action
             counts[STACK], counts[CODES], counts[REFS] = top + 1, codes, refs
             return ASKING
+    _leave(s, NONE)
     return EXHAUSTED
+
+
+@njit(**INLINED)
+def _leave(s: Any, frame: int) -> None:
+    """Come back to a frame: of those beyond it all has been seen."""
+    while s.counts[DEEPEST] > frame:
+        shorten(s, s.counts[DEEPEST])
+        s.counts[DEEPEST] -= 1
 
 
 @njit(**INLINED)
@@ -247,6 +266,7 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     """Push the pieces of a frame."""
     time, n_rows = s.frames[frame, TIME], s.frames[frame, N_ROWS]
     d, n_experts = tables.matrix.shape[0], tables.n_experts
+    s.frames[frame, CODES_FROM], s.frames[frame, REFS_FROM] = s.counts[CODES], s.counts[REFS]
     for e in range(n_experts):
         s.constants[frame, d + e] = constant_part(tables, s, frame, e)
     for p in range(s.frames[frame, N_POINTS]):
@@ -284,9 +304,27 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
         for k in range(d):
             s.piece_tests[0, k, 0] = s.piece_tests[0, k, 1] = np.inf
     s.frames[frame, N_PIECES] = n_pieces
+    s.frames[frame, CODES_TO], s.frames[frame, REFS_TO] = s.counts[CODES], s.counts[REFS]
+    s.frames[frame, USED], s.counts[DEEPEST] = 0, frame
+    _order(policy, tables, s, frame)
     for i in range(n_pieces - 1, -1, -1):
         _copy(s.piece_tests[i], s.stack_tests[s.counts[STACK]])
         _push(s, frame, s.pieces[i, 0], s.pieces[i, 2])
+
+
+@njit(**INLINED)
+def _order(policy: Any, tables: Any, s: Any, frame: int) -> None:
+    """Note the actions of a frame's pieces if that are all actions, each once; not of those who miss a goal."""
+    n_pieces, order = s.frames[frame, N_PIECES], s.order[frame]
+    order[0] = -1
+    if n_pieces != len(policy.actions) or n_pieces > tables.matrix.shape[0] or tables.n_goals > 0:
+        return
+    for i in range(n_pieces):
+        for j in range(i):
+            if s.pieces[i, 2] == s.pieces[j, 2]:
+                return
+    for i in range(n_pieces):
+        order[i] = s.pieces[i, 2]
 
 
 @njit(**INLINED)

@@ -9,14 +9,21 @@ from numba import njit
 
 from moet.jit import INLINED
 from moet.verify.loops.paths.state import (
+    BOTH,
     CODES,
+    CODES_FROM,
     HIGH,
     LOW,
+    NOW,
     OBJECTIVE,
+    PER_STEP,
     PROGRAMS,
     REFS,
+    REFS_TO,
+    SHORT,
     SILENT,
     TIME,
+    USED,
     WAYS,
     X,
 )
@@ -130,8 +137,48 @@ def solve(s: Any, name: int, n: int, span: float, enough: float) -> Any:
         s.work,
     )
     if status == BELOW:
+        _round(s, scale, 1.0, enough / scale)
         _keep(s, name)
+    elif status == EMPTY:
+        _round(s, 1.0, 0.0, 0.0)
     return status, 1.0 if status == EMPTY else scale
+
+
+@njit(**INLINED)
+def _round(s: Any, scale: float, aimed: float, enough: float) -> None:
+    """Shorten the multipliers that a certificate will hold as far as they still prove their bound.
+
+    That is: multipliers times the rows' limits, and what of the objective (if it was ``aimed`` at) the rows leave to
+    the box, are below ``enough``.
+    """
+    width = len(s.basis)
+    most = 0.0
+    for i in range(width):
+        s.exact[i] = s.dual[i]
+        if s.basis[i] >= 0:
+            most = max(most, s.dual[i] * scale / s.scales[s.basis[i]])
+    if not 0.0 < most < np.inf:
+        return
+    for digits in SHORT:
+        unit = 2.0 ** (np.floor(np.log2(most)) - digits)
+        for i in range(width):
+            if s.basis[i] >= 0:
+                factor = scale / s.scales[s.basis[i]]
+                s.dual[i] = np.rint(max(0.0, s.exact[i]) * factor / unit) * unit / factor
+        if _bound(s, aimed) < enough:
+            return
+    for i in range(width):
+        s.dual[i] = s.exact[i]
+
+
+@njit(**INLINED)
+def _bound(s: Any, aimed: float) -> float:
+    """What the multipliers prove the objective, or 0, to be at most."""
+    bound = 0.0
+    for i in range(len(s.basis)):
+        if s.basis[i] >= 0 and s.dual[i] > 0.0:
+            bound += s.dual[i] * s.limits[s.basis[i]]
+    return bound + _rest(s, aimed)
 
 
 @njit(**INLINED)
@@ -171,14 +218,49 @@ def _keep(s: Any, name: int) -> None:
             s.proof_rows[name, way, used] = s.names[s.basis[i]]
             s.proof_numbers[name, way, used] = s.dual[i]
             used += 1
+    s.proof_rest[name, way] = _rest(s, 1.0)
+
+
+@njit(**INLINED)
+def _rest(s: Any, aimed: float) -> float:
+    """Most that is left of the objective in the box, once the multipliers' rows are taken off."""
     rest = 0.0
     for k in range(s.vectors.shape[1]):
-        left = s.vectors[OBJECTIVE, k]
-        for i in range(width):
+        left = aimed * s.vectors[OBJECTIVE, k]
+        for i in range(len(s.basis)):
             if s.basis[i] >= 0 and s.dual[i] > 0.0:
                 left -= s.dual[i] * s.rows[k, s.basis[i]]
         rest += abs(left)
-    s.proof_rest[name, way] = rest
+    return rest
+
+
+@njit(**INLINED)
+def shorten(s: Any, frame: int) -> None:
+    """Say no more of a frame than that all actions are possible, if they are and no proof rests on how."""
+    counts, order = s.counts, s.order[frame]
+    code, after_codes, ref, after_refs = s.frames[frame, CODES_FROM : REFS_TO + 1]
+    saved = (after_codes - code) + (after_refs - ref) - (1 + len(order))
+    if code < 0 or s.frames[frame, USED] != 0 or order[0] < 0 or saved <= 0:
+        return
+    s.codes[code] = BOTH + 8 * len(order)
+    _move(s.codes, after_codes, counts[CODES], code + 1)
+    _move(s.refs, after_refs, counts[REFS], ref + len(order))
+    _move(s.numbers, after_refs, counts[REFS], ref + len(order))
+    for i in range(len(order)):
+        s.refs[ref + i], s.numbers[ref + i] = order[i], 1.0
+    counts[CODES] += code + 1 - after_codes
+    counts[REFS] += ref + len(order) - after_refs
+
+
+@njit(**INLINED)
+def _move(values: Any, first: int, end: int, to: int) -> None:
+    """Move a part of an array within it."""
+    if to < first:
+        for i in range(end - first):
+            values[to + i] = values[first + i]
+    else:
+        for i in range(end - first - 1, -1, -1):
+            values[to + i] = values[first + i]
 
 
 @njit(**INLINED)
@@ -200,6 +282,10 @@ def record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
                 s.refs[at] = s.names[row]
                 s.numbers[at] = s.dual[i] * scale / s.scales[row]
                 at += 1
+    for i in range(first, at):
+        time = s.refs[i] // counts[PER_STEP]
+        if time < counts[NOW]:
+            s.frames[time, USED] = 1
     s.codes[counts[CODES]] = kind + 8 * (at - first)
     counts[REFS] = at
     counts[CODES] += 1

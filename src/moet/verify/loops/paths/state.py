@@ -20,23 +20,27 @@ i of the goal has START − 1 − i there."""
 EXHAUSTED, PAUSED, ASKING = range(3)
 """Why the search returned: nothing is left, its budget is spent, or a condition may be violated."""
 
-STACK, CODES, REFS, RESOLVED, SILENT, COARSE, CONDITION, PIECES, PROGRAMS, PATHS = range(10)
+STACK, CODES, REFS, RESOLVED, SILENT, COARSE, CONDITION, PIECES, PROGRAMS, PATHS, NOW, DEEPEST, PER_STEP = range(13)
 """Places in ``Search.counts``: lengths of the stack and of the records; orders of the caller (the piece on top of the
-stack has been decided; write no records; which pieces to merge); the condition in question; and what has been done so
-far."""
+stack has been decided; write no records; which pieces to merge); the condition in question; what has been done so
+far; the time of the frame at hand, and the last frame that was expanded; and how many names of rows a time has."""
 
 MET, NOBODY = 1, 2
 """What the caller says in ``counts[RESOLVED]``: all conditions are met (at the last step, the goal too); or the piece
 is empty."""
 
-TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, TAKEN = range(6)
-"""Columns of ``Search.frames``; the last two, and ``Search.tests``, say which piece of the frame before it it is."""
+TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, TAKEN, USED, CODES_FROM, CODES_TO, REFS_FROM, REFS_TO = range(11)
+"""Columns of ``Search.frames``. EXPERT and TAKEN, and ``Search.tests``, say which piece of the frame before it it is;
+USED, whether a proof rests on what its pieces are; the last four, where the records of its expansion are."""
 
 OBJECTIVE, X, LOW, HIGH = range(4)
 """Rows of ``Search.vectors``."""
 
 WAYS = 3
 """Proofs of one objective that are remembered."""
+
+SHORT = (3, 8, 16)
+"""Binary digits of multipliers that are tried, from short to long."""
 
 MOST_POINTS = 8
 """Known points that a frame can keep."""
@@ -66,16 +70,19 @@ class Search(NamedTuple):
     # pieces to visit: (frame, expert, action), and their tests
     stack: NDArray[np.int64]
     stack_tests: NDArray[np.float64]
-    # of the frame that is being expanded: pieces (expert, node, action) and their tests; the way down a tree (node,
+    # of the frame that is being expanded: pieces (expert, node, action) and their tests, of every frame the actions of
+    # its pieces if all actions are among them, each once; the way down a tree (node,
     # visits, number of rows, first piece); where the points are (expert, node)
     pieces: NDArray[np.int64]
+    order: NDArray[np.int64]
     piece_tests: NDArray[np.float64]
     walk: NDArray[np.int64]
     places: NDArray[np.int64]
-    # linear programs: (objective, x, low, high)
+    # linear programs: (objective, x, low, high); multipliers, rounded and not
     vectors: NDArray[np.float64]
     basis: NDArray[np.int64]
     dual: NDArray[np.float64]
+    exact: NDArray[np.float64]
     work: NDArray[np.float64]
     # records of the certificate
     codes: NDArray[np.uint8]
@@ -93,6 +100,7 @@ class Search(NamedTuple):
         n_objectives = n_names + n_times * tables.n_needs
         n_stacked = n_frames * (n_nodes + tables.n_goals + 1)
         n_codes = 4 * most_records(policy, tables) + 2048
+        n_actions = len(policy.actions)
         vectors = np.zeros((4, d))
         vectors[LOW], vectors[HIGH] = -1.0, 1.0
         search = cls(
@@ -105,28 +113,30 @@ class Search(NamedTuple):
             proof_numbers=np.zeros((n_objectives, WAYS, d + 1)),
             proof_rest=np.full((n_objectives, WAYS), np.inf),
             proof_next=np.zeros(n_objectives, np.int64),
-            frames=np.zeros((n_frames, 6), np.int64),
+            frames=np.zeros((n_frames, 11), np.int64),
             tests=np.full((n_frames, d, 2), np.inf),
             constants=np.zeros((n_frames, d + tables.n_experts)),
             points=np.zeros((n_frames, MOST_POINTS, d)),
             stack=np.zeros((n_stacked, 3), np.int64),
             stack_tests=np.empty((n_stacked, d, 2)),
             pieces=np.zeros((n_nodes, 3), np.int64),
+            order=np.full((n_frames, n_actions), -1),
             piece_tests=np.empty((n_nodes, d, 2)),
             walk=np.zeros((policy.depth + 1, 4), np.int64),
             places=np.zeros((MOST_POINTS, 2), np.int64),
             vectors=vectors,
             basis=np.zeros(d + 1, np.int64),
             dual=np.zeros(d + 1),
+            exact=np.zeros(d + 1),
             work=np.zeros((2 * d + 2, max(d, n_rows))),
             codes=np.zeros(n_codes, np.uint8),
             refs=np.zeros(n_codes * (d + 2), np.int32),
             numbers=np.zeros(n_codes * (d + 2)),
-            counts=np.zeros(10, np.int64),
+            counts=np.zeros(13, np.int64),
         )
         search.constants[0, :d] = middle
         search.stack[0] = 0, START, -1
-        search.counts[STACK], search.counts[COARSE] = 1, coarse
+        search.counts[STACK], search.counts[COARSE], search.counts[PER_STEP] = 1, coarse, n_names // n_times
         return search
 
 

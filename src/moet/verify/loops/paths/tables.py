@@ -81,6 +81,7 @@ class Policy(NamedTuple):
     nodes: Ints
     threshold: Floats
     tests: Floats
+    actions: Ints
     depth: int
 
     @classmethod
@@ -96,7 +97,8 @@ class Policy(NamedTuple):
         nodes = np.stack([feature, left + first, right + first, np.array(actions)[value.argmax(axis=1)]], axis=1)
         tests = np.full((len(nodes), mixture.n_features, 2), np.inf)
         depth = _complete(nodes, threshold, tests)
-        return cls(mixture.gate_weights.copy(), mixture.gate_bias.copy(), roots, nodes, threshold, tests, depth)
+        used = np.unique(nodes[nodes[:, FEATURE] == LEAF, ACTION])
+        return cls(mixture.gate_weights.copy(), mixture.gate_bias.copy(), roots, nodes, threshold, tests, used, depth)
 
     @property
     def mergers(self) -> list[int]:
