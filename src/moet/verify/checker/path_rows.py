@@ -1,8 +1,8 @@
 """Exact inequalities of a closed loop, for the checker of proofs about it. Standard library only.
 
 With x' = A x + o(action) + w, w in a box, the state at time t is Aᵗ x_0 + c_t plus what the disturbances did, and c_t
-is a sum over the actions so far. So every decision of a policy, and every condition on a state, is a linear inequality in
-the first state x_0. Its coefficients do not depend on the actions; here they are made once for each time.
+is a sum over the actions so far. So every decision of a policy, and every condition on a state, is a linear inequality
+in the first state x_0. Its coefficients do not depend on the actions; here they are made once for each time.
 
 Inequalities are rows of integers. In exact arithmetic they are the rationals times ``scale``, a common denominator of
 all of them, which is long; so most proofs are checked with multiples of 2^-ROUNDED_BITS first. Limits then make up for
@@ -55,6 +55,7 @@ class ClosedLoop:
 
     def __init__(self, model: PlainModel, system: PlainSystem, claim: Paths, meter: Meter, exact: bool) -> None:
         self.exact = exact
+        self._remember()
         self.trees = model.trees
         self.n_experts = len(model.trees)
         self.steps = claim.steps
@@ -88,6 +89,20 @@ class ClosedLoop:
         self.scaled_observation_errors = [ceil(error * self.scale) for error in self.observation_errors]
         self.gate_errors = self._gate_errors(bias, largest)
         self._no_swing = [0] * (self.steps + 1)
+
+    def _remember(self) -> None:
+        """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
+        self.gains = cache(self._make_gains)
+        self.worst = cache(self._make_worst)
+        self.outright = cache(self._make_outright)
+        self.row = cache(self._make_row)
+        self.rival = cache(self._make_rival)
+        self.slack = cache(self._make_slack)
+        self.split = cache(self._make_split)
+        self.side = cache(self._make_side)
+        self.edge = cache(self._make_edge)
+        self.condition = cache(self._make_condition)
+        self.swing = cache(self._make_swing)
 
     def _make_integers(self, bias: Vector) -> None:
         # x_0, over one denominator
@@ -191,8 +206,7 @@ class ClosedLoop:
             high = min(high, clip[1])
         return low, max(low, high)
 
-    @cache  # noqa: B019 (the cache ends with the proof)
-    def gains(self, i: int) -> list[tuple[int, ...]]:
+    def _make_gains(self, i: int) -> list[tuple[int, ...]]:
         """What the actions add to function i after all steps, after all but one, and so on; at last one step later."""
         self.meter.hold(self.steps * len(self.offsets), self.bits)
         return [
@@ -203,13 +217,11 @@ class ClosedLoop:
             for t in reversed(range(self.steps))
         ]
 
-    @cache  # noqa: B019
-    def worst(self, i: int) -> list[int]:
+    def _make_worst(self, i: int) -> list[int]:
         """The most that actions of so many steps add to function i."""
         return list(accumulate(map(max, reversed(self.gains(i))), initial=0))
 
-    @cache  # noqa: B019
-    def outright(self, t: int, i: int) -> int:
+    def _make_outright(self, t: int, i: int) -> int:
         """Condition i holds at time t of every first state if its constant part is at most this."""
         _, least, limit = self.condition(t, i)
         return limit + least // self.x_denominator
@@ -218,14 +230,12 @@ class ClosedLoop:
         """Least value of a row in the box of first states, times their denominator."""
         return sum([a * (low if a > 0 else high) for a, low, high in zip(row, self.low, self.high, strict=True)])
 
-    @cache  # noqa: B019
-    def row(self, t: int, i: int) -> list[int]:
+    def _make_row(self, t: int, i: int) -> list[int]:
         """Linear part of function i at time t."""
         self.meter.hold(2 * self.d, self.bits)
         return [v * self.scale // self.denominators[t] for v in self._linear(t, i)]
 
-    @cache  # noqa: B019
-    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int, int]:
+    def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int, int]:
         """Row of (logit j − logit e), its least value, and its limit when expert e is chosen at time t.
 
         The limit is less the constant parts.
@@ -233,34 +243,30 @@ class ClosedLoop:
         self.meter.hold(self.d, self.bits)
         row = list(map(sub, self.row(t, j), self.row(t, e)))
         pair = min(e, j), max(e, j)
-        return row, self.least(row), self._slack(*pair) + self._swing(*pair)[t] + self.blur
+        return row, self.least(row), self.slack(*pair) + self.swing(*pair)[t] + self.blur
 
-    @cache  # noqa: B019
-    def _slack(self, e: int, j: int) -> int:
+    def _make_slack(self, e: int, j: int) -> int:
         """How far the difference of two logits may be off, because of rounding and of what is not seen exactly."""
         weights = map(abs, map(sub, self.linears[e][0], self.linears[j][0]))
         unseen = sum(map(mul, weights, self.scaled_observation_errors))
         return self.gate_errors[e] + self.gate_errors[j] + unseen // self.denominators[0] + 1
 
-    @cache  # noqa: B019
-    def split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, int, bool]:
+    def _make_split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, int, bool]:
         """Row of one side of a split at time t, and its least value; its limit; whether it must be below that.
 
         The limit is less the constant part.
         """
-        row, least = self._side(t, feature, left)
-        limit, strict = self._edge(feature, threshold, left)
-        return row, least, limit + self._swing(self.n_experts + feature)[t] + self.blur, strict
+        row, least = self.side(t, feature, left)
+        limit, strict = self.edge(feature, threshold, left)
+        return row, least, limit + self.swing(self.n_experts + feature)[t] + self.blur, strict
 
-    @cache  # noqa: B019
-    def _side(self, t: int, feature: int, left: bool) -> tuple[list[int], int]:
+    def _make_side(self, t: int, feature: int, left: bool) -> tuple[list[int], int]:
         self.meter.hold(self.d, self.bits)
         row = self.row(t, self.n_experts + feature)
         row = row if left else [-v for v in row]
         return row, self.least(row)
 
-    @cache  # noqa: B019
-    def _edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:
+    def _make_edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:
         """Limit of a state on one side of a threshold, rounded up, and whether that made it larger."""
         self.meter.hold(1, self.bits)
         if left:
@@ -270,15 +276,14 @@ class ClosedLoop:
         whole, rest = divmod(-limit.numerator * self.scale, limit.denominator)
         return -whole, rest > 0
 
-    @cache  # noqa: B019
-    def condition(self, t: int, i: int) -> tuple[list[int], int, int]:
+    def _make_condition(self, t: int, i: int) -> tuple[list[int], int, int]:
         """Row of a need or a condition of the goal at time t, the least value of its opposite, and its limit.
 
         Below the limit no disturbance can break it.
         """
         row, bound = self.row(t, i), self.bounds[i - self.first_need]
         limit = bound.numerator * self.scale // bound.denominator
-        return row, self.least([-a for a in row]), limit - self._swing(i)[t] - self.blur
+        return row, self.least([-a for a in row]), limit - self.swing(i)[t] - self.blur
 
     def _linear(self, t: int, i: int) -> list[int]:
         """Coefficients of function i of the state at time t, times the denominators of functions and of t steps."""
@@ -290,8 +295,7 @@ class ClosedLoop:
             rows.append([sum(map(mul, before, column)) for column in zip(*self.integer_matrix, strict=True)])
         return rows[t]
 
-    @cache  # noqa: B019
-    def _swing(self, i: int, j: int | None = None) -> list[int]:
+    def _make_swing(self, i: int, j: int | None = None) -> list[int]:
         """Most that disturbances before each time add to function i, or to its difference from function j."""
         if not any(self.radius):
             return self._no_swing

@@ -7,7 +7,8 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
   for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
   condition first). Without a goal, or for those who miss a condition, and before the last step: for every expert
   ``DEAD`` (not chosen by anyone) or ``OPEN`` and its tree. Or, if there is no goal, one ``BOTH`` instead: any action
-  may be taken by anyone; its references are all actions of the model, and its pieces have no tests.
+  may be taken by anyone; its references are all actions of the model, with multipliers of 1, and its pieces have no
+  tests.
 - A *tree* is nothing if all its leaves have one action; otherwise ``LEFT`` (nobody goes right) and the left subtree, or
   ``RIGHT`` likewise, or ``BOTH`` and both subtrees.
 - What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
@@ -177,7 +178,7 @@ class _Walk:
         for e in range(self.loop.n_experts):
             kind, multipliers = self._record()
             if kind == BOTH and e == 0 and not self.loop.goals:
-                self._push(t, self._free([name for name, _ in multipliers]))
+                self._push(t, self._free(multipliers))
                 return
             if kind == DEAD:
                 self._choose(t, self.pieces[e][0])
@@ -196,9 +197,10 @@ class _Walk:
     def _push(self, t: int, pieces: list[_Piece]) -> None:
         self.stack.extend([(t, piece) for piece in reversed(pieces)])
 
-    def _free(self, actions: list[int]) -> list[_Piece]:
+    def _free(self, multipliers: Multipliers) -> list[_Piece]:
         """Pieces of which nothing is said but their actions, in this order."""
-        if len(actions) != len(self.possible) or set(actions) != self.possible:
+        actions = [name for name, number in multipliers if number == 1.0]
+        if len(actions) != len(multipliers) or len(actions) != len(self.possible) or set(actions) != self.possible:
             raise CertificateError(f"the actions {actions} are not all that the model can take")
         return [_Piece(None, {}, action) for action in actions]
 
