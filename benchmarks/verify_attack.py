@@ -1,30 +1,35 @@
 """An attack on ``moet.verify``: nasty questions, forged proofs and hostile files, judged by others.
 
-    python benchmarks/verify_attack.py [--count 100000] [--first 0] [--workers 2] [--kinds always,forged]
+    python benchmarks/verify_attack.py [--count 100000] [--first 0] [--workers 2] [--kinds always,forged] [--keep FILE]
 
 Questions have denormal, huge, tied and cancelling numbers, thresholds on the sides of boxes, noise, float32 and
 fractions that no float is. Verdicts are judged by an own predictor in Python's floats and fractions, by an own encoding
 in z3, and by simulated runs in exact arithmetic or with fifty digits; nothing of that is the library's. Proofs of every
 kind, their models and their systems are changed in many ways with digests made to fit: what is accepted must be true.
-Files are damaged or monstrous: each must be refused. Three things are counted as defects, and told with the seed that
-shows them: a wrong verdict, an escape (an exception that is no error for the user) and endless work. The seeds of a
-kind are the whole numbers from ``--first`` on.
+Files are damaged, monstrous or ambiguous: each must be refused. Four things are counted as defects, and told with the
+seed that shows them: a wrong verdict, a proof that the checker does not accept, an escape (an exception that is no
+error for the user) and endless work. The seeds of a kind are the whole numbers from ``--first`` on. With ``--keep``, a
+run that was ended goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
 from attack import files, forgeries, inputs, loops
+from attack.judge import RejectedProofError
 from harness import show
 
 from moet.errors import MoetError
@@ -61,8 +66,11 @@ KINDS = {
     "nonlinear": Kind(loops.attack_nonlinear, 1),
     "nonlinear for ever": Kind(loops.attack_nonlinear_for_ever, 0.5),
     "nonlinear reaches": Kind(loops.attack_nonlinear_reaches, 0.5),
+    "three states": Kind(loops.attack_three_states, 0.5),
+    "long paths": Kind(loops.attack_long, 2),
     "forged": Kind(forgeries.forge, 16),
     "hostile file": Kind(files.attack_file, 5),
+    "two meanings": Kind(files.attack_meaning, 2),
 }
 
 
@@ -84,6 +92,8 @@ def attempt(kind: str, seed: int) -> Outcome:
         answer = KINDS[kind].attack(seed)
     except MoetError as error:
         answer = f"refused: {type(error).__name__}"
+    except RejectedProofError as error:
+        defect = f"rejected: {error}"
     except AssertionError as error:
         defect = f"wrong: {error}"
     except Exception as error:
@@ -94,8 +104,8 @@ def attempt(kind: str, seed: int) -> Outcome:
     return Outcome(kind, seed, answer, defect, seconds)
 
 
-def attempts(kinds: list[str], count: int, first: int, workers: int) -> Iterator[Outcome]:
-    """Make all attacks, in parallel; kinds take turns, so that a run that is cut short saw all of them."""
+def attempts(kinds: list[str], count: int, first: int, workers: int, done: int = 0) -> Iterator[Outcome]:
+    """Make all attacks but the first ``done``, in parallel; kinds take turns, so a run that is cut short saw all."""
     total = sum(KINDS[kind].share for kind in kinds)
     jobs = sorted(
         ((i + 0.5) / n, kind, first + i)
@@ -103,13 +113,62 @@ def attempts(kinds: list[str], count: int, first: int, workers: int) -> Iterator
         for n in [max(1, round(count * KINDS[kind].share / total))]
         for i in range(n)
     )
+    todo = iter(jobs[done:])
     if workers == 1:
-        yield from (attempt(kind, seed) for _, kind, seed in jobs)
+        yield from (attempt(kind, seed) for _, kind, seed in todo)
         return
-    todo = iter(jobs)
     with ProcessPoolExecutor(workers) as pool:
         while part := list(islice(todo, 200 * workers)):
             yield from pool.map(attempt, [kind for _, kind, _ in part], [seed for *_, seed in part], chunksize=20)
+
+
+class Tally:
+    """What the attacks have shown so far; kept in a file, if there is one, so that a run can go on."""
+
+    def __init__(self, run: dict[str, Any], path: Path | None) -> None:
+        self.run, self.path = run, path
+        self.answers: Counter[str] = Counter()
+        self.spent: Counter[str] = Counter()
+        self.slowest: dict[str, float] = {}
+        self.defects: list[str] = []
+        if path is not None and path.exists():
+            kept = json.loads(path.read_text())
+            if kept["run"] != run:
+                sys.exit(f"{path} is of another run: {kept['run']}; give another file")
+            self.answers, self.spent = Counter(kept["answers"]), Counter(kept["spent"])
+            self.slowest, self.defects = kept["slowest"], kept["defects"]
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one attack."""
+        kind = outcome.kind
+        self.answers[f"{kind}: {outcome.defect.split(':')[0] or outcome.answer}"] += 1
+        self.spent[kind] += outcome.seconds
+        self.slowest[kind] = max(outcome.seconds, self.slowest.get(kind, 0.0))
+        if outcome.defect:
+            self.defects.append(f"{kind} {outcome.seed}: {outcome.defect[:300]}")
+            print(self.defects[-1], flush=True)
+        done = self.answers.total()
+        if self.path is not None and done % 500 == 0:
+            self.keep(self.path)
+        if done % 5000 == 0:
+            print(f"{done} attacks so far, {len(self.defects)} defects", file=sys.stderr, flush=True)
+
+    def keep(self, path: Path) -> None:
+        """Write everything to a file, whole or not at all."""
+        content = {name: getattr(self, name) for name in ("run", "answers", "spent", "slowest", "defects")}
+        partial = path.with_suffix(".part")
+        partial.write_text(json.dumps(content, indent=1))
+        os.replace(partial, path)
+
+    def show(self) -> None:
+        """Print the tables."""
+        rows = [(*what.split(": ", 1), n) for what, n in sorted(self.answers.items())]
+        show(f"{self.answers.total()} attacks, {len(self.defects)} defects", ("kind", "answer", "count"), rows)
+        show(
+            "CPU seconds",
+            ("kind", "all", "slowest"),
+            [(kind, self.spent[kind], self.slowest[kind]) for kind in self.spent],
+        )
 
 
 def main() -> None:
@@ -118,25 +177,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="first seed of every kind")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of attack, with commas between them")
+    parser.add_argument("--keep", type=Path, help="file to go on from, if the run is ended")
     options = parser.parse_args()
-    answers: Counter[tuple[str, str]] = Counter()
-    spent: Counter[str] = Counter()
-    slowest: dict[str, float] = {}
-    defects = 0
-    for outcome in attempts(options.kinds.split(","), options.count, options.first, options.workers):
-        answers[outcome.kind, outcome.defect.split(":")[0] or outcome.answer] += 1
-        spent[outcome.kind] += outcome.seconds
-        slowest[outcome.kind] = max(outcome.seconds, slowest.get(outcome.kind, 0.0))
-        if answers.total() % 5000 == 0:
-            print(f"{answers.total()} attacks so far", file=sys.stderr, flush=True)
-        if outcome.defect:
-            defects += 1
-            print(f"{outcome.kind} {outcome.seed}: {outcome.defect[:300]}", flush=True)
-    rows = [(kind, answer, n) for (kind, answer), n in sorted(answers.items())]
-    show(f"{answers.total()} attacks, {defects} defects", ("kind", "answer", "count"), rows)
-    times = [(kind, spent[kind], slowest[kind]) for kind in spent]
-    show("CPU seconds", ("kind", "all", "slowest"), times)
-    sys.exit(1 if defects else 0)
+    kinds = options.kinds.split(",")
+    tally = Tally({"count": options.count, "first": options.first, "kinds": kinds}, options.keep)
+    for outcome in attempts(kinds, options.count, options.first, options.workers, tally.answers.total()):
+        tally.add(outcome)
+    if options.keep is not None:
+        tally.keep(options.keep)
+    tally.show()
+    sys.exit(1 if tally.defects else 0)
 
 
 if __name__ == "__main__":

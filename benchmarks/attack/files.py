@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from attack import container, forgeries
+from attack.judge import WrongVerdictError
 from moet.errors import CertificateError
 from moet.verify import check
 
@@ -52,12 +53,30 @@ EXPRESSIONS = (
 
 
 def attack_file(seed: int) -> str:
-    """One hostile file in one role; anything but a refusal is a defect."""
+    """One hostile file in one role."""
     rng = np.random.default_rng(seed)
     role = ("certificate", "model", "system")[seed % 3]
+    proof = _about_system(rng)
+    return _refused_or_not(role, proof, _content(role, proof, rng))
+
+
+def attack_meaning(seed: int) -> str:
+    """A file that one reader may understand in another way than the next; anything but a refusal is a defect."""
+    rng = np.random.default_rng(seed)
+    role = ("model", "system")[seed % 2]
+    proof = _about_system(rng)
+    answer = _refused_or_not(role, proof, _ambiguous(role, proof, rng))
+    if "accepted" in answer:
+        raise WrongVerdictError(f"a {role} with two meanings was accepted")
+    return answer
+
+
+def _about_system(rng: np.random.Generator) -> forgeries.Proof:
     proofs = [proof for proof in forgeries.proofs() if proof.system is not None]
-    proof = proofs[int(rng.integers(len(proofs)))]
-    content = _content(role, proof, rng)
+    return proofs[int(rng.integers(len(proofs)))]
+
+
+def _refused_or_not(role: str, proof: forgeries.Proof, content: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         paths = dict(_written(folder, proof))
         with open(paths[role], "wb") as file:
@@ -99,6 +118,28 @@ def _content(role: str, proof: forgeries.Proof, rng: np.random.Generator) -> byt
         changed["dynamics"]["step"][0] = EXPRESSIONS[int(rng.integers(len(EXPRESSIONS)))]
         return json.dumps(changed).encode()
     return _damaged(text.encode(), rng)
+
+
+def _ambiguous(role: str, proof: forgeries.Proof, rng: np.random.Generator) -> bytes:
+    """A key twice or unknown, numbers that are texts to calculate, a tree whose branches meet."""
+    document = json.loads(json.dumps(proof.models[0] if role == "model" else proof.system))
+    style = int(rng.integers(4))
+    if style == 0:
+        key = str(rng.choice(list(document)))
+        return json.dumps(document).replace(f'"{key}":', f'"{key}": null, "{key}":', 1).encode()
+    if style == 1:
+        document[str(rng.choice(["extra", "Safe", "steps", "safe "]))] = 1
+    elif role == "model":
+        tree = next((tree for tree in document["trees"] if len(tree["feature"]) > 1), document["trees"][0])
+        tree["right"][0] = tree["left"][0] if style == 2 else 0
+    else:
+        half, state = document["safe"][0], document["states"][0]
+        text = str(rng.choice([f"10 + 100*{state}", f"1 - {state}", "1)(2", "1 or 2", "1,5", "١"]))
+        if style == 2:
+            half["bound"] = text
+        else:
+            half["coefficients"][0] = text
+    return json.dumps(document).encode()
 
 
 def _with_number(text: str, rng: np.random.Generator) -> str:

@@ -71,6 +71,7 @@ def proofs() -> list[Proof]:
         _proof(equivalent(line, other, box), [line, other], None),
         _proof(closest(line, [-0.5, -0.5], "linf", box), [line], None),
         _proof(safe(valve, room, 5), [valve], room),
+        _proof(safe(steering(), cart(), 5), [steering()], cart()),
         _proof(reaches(valve, room, "level <= 1.4", within=5), [valve], room),
         _proof(safe(valve, tank, 6), [valve], tank),
         _proof(safe(valve, tank, None), [valve], tank),
@@ -118,6 +119,26 @@ def _room() -> Any:
         offsets=[[0], ["0.2"]],
         initial={"level": (0.9, "1.1")},
         safe=["0.5 <= level <= 1.5"],
+    )
+
+
+def steering() -> Mixture:
+    """Three experts, one of them with a tree: a proof about them has records of every kind."""
+    weights = [[-1.0, -1.0], [1.0, 1.0], [0.75, 1.0]]
+    trees = [Tree.leaf([1, 0]), Tree.leaf([0, 1]), _stump(0.125)]
+    return Mixture(weights, [0.0, 0.0, 0.05], trees, classes=["right", "left"], feature_names=["place", "speed"])
+
+
+def cart() -> Any:
+    """A cart that is pushed to and fro."""
+    return systems.AffineSystem(
+        "cart",
+        states=["place", "speed"],
+        actions=["right", "left"],
+        matrix=[[1, "0.25"], ["-0.1", "0.9"]],
+        offsets=[[0, "0.2"], [0, "-0.2"]],
+        initial={"place": ("-0.3", "0.3"), "speed": ("-0.3", "0.3")},
+        safe=["-0.6 <= place <= 0.6", "speed <= 0.7"],
     )
 
 

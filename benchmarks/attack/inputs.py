@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from attack.judge import Plain, WrongVerdictError, nasty_points
+from attack.judge import Plain, WrongVerdictError, accepted, nasty_points
 from attack.models import disguised, nasty_box, nasty_mixture, number_source
 from attack.solver import answers_otherwise, differ_somewhere
 from moet import Box, Mixture
@@ -39,7 +39,7 @@ def attack_always(seed: int) -> str:
     rng = np.random.default_rng(seed)
     mixture, domain, lo, hi, _ = _subject(rng)
     permitted = rng.choice(mixture.classes, size=rng.integers(1, len(mixture.classes)), replace=False).tolist()
-    verdict = always(mixture, domain, permitted, cpu_limit=CPU_LIMIT)
+    verdict = accepted(always(mixture, domain, permitted, cpu_limit=CPU_LIMIT))
     plain = Plain.of(mixture)
     if isinstance(verdict, Proved):
         _confirmed(verdict, mixture)
@@ -62,7 +62,7 @@ def attack_equivalent(seed: int) -> str:
     b = disguised(rng, a, number) if rng.random() < 0.7 else nasty_mixture(rng, a.n_features, len(a.classes), number)
     if len(b.classes) != len(a.classes):
         return "not comparable"
-    verdict = equivalent(a, b, domain, cpu_limit=CPU_LIMIT)
+    verdict = accepted(equivalent(a, b, domain, cpu_limit=CPU_LIMIT))
     first, second = Plain.of(a), Plain.of(b)
     if isinstance(verdict, Proved):
         _confirmed(verdict, a, b)
@@ -114,7 +114,7 @@ def attack_closest(seed: int) -> str:
     mixture, domain, lo, hi, number = _subject(rng)
     centre = [min(max(number(), -1e150), 1e150) for _ in lo]
     norm = rng.choice(["linf", "l1"]).item()
-    found = closest(mixture, centre, norm, domain, cpu_limit=CPU_LIMIT)
+    found = accepted(closest(mixture, centre, norm, domain, cpu_limit=CPU_LIMIT))
     if isinstance(found, Unknown):
         return "Unknown"
     _confirmed(found, mixture)

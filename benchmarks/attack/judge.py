@@ -18,6 +18,10 @@ class WrongVerdictError(AssertionError):
     """An answer, or an accepted proof, that somebody else can refute."""
 
 
+class RejectedProofError(AssertionError):
+    """A proof that the search found and the checker does not accept: no wrong verdict, and a proof that is lost."""
+
+
 class EscapeError(AssertionError):
     """An exception that is neither a verdict nor an error meant for the user, or work without end."""
 
@@ -90,6 +94,13 @@ class Plain(NamedTuple):
             below = x[tree.feature[node]] <= tree.threshold[node]
             node = tree.left[node] if below else tree.right[node]
         return self.classes[tree.label[node]]
+
+
+def accepted(verdict: Any) -> Any:
+    """Return a verdict, unless it is Unknown because the checker rejected what the search took for a proof."""
+    if "does not accept" in (getattr(verdict, "reason", None) or ""):
+        raise RejectedProofError(verdict.reason)
+    return verdict
 
 
 def _first_largest(logits: Sequence[Any]) -> int:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attack.inputs import demand
-from attack.judge import Plain
+from attack.judge import Plain, accepted
 from attack.models import nasty_tree
 from attack.simulate import PlainSystem, holds, in_domain, possible_answers, runs, step, surely_holds, told, violated
-from moet import Mixture
+from moet import Mixture, Tree
 from moet.verify import Proved, Refuted, check, reaches, safe
 from moet.verify.systems import AffineSystem, NonlinearSystem
 
@@ -26,6 +26,16 @@ STEPS = (
     "0.7 * a * cos(b) + u",
     "sqrt(a * a + 0.25) - 0.5 + 0.5 * u",
     "a / (1 + b * b) * 0.9 + u",
+    "sqrt(a + 0.75) - 0.5 + u",
+    "0.5 * a / b + u",
+)
+
+THIRD_STEPS = (
+    "0.6 * c + 0.2 * max(a * b, -0.3)",
+    "max(0.5 * c + 0.1 * sin(a * b), b - 1)",
+    "0.7 * c * max(cos(a), 0.2) + 0.1 * b",
+    "c + 0.1 * (sin(a) - c * abs(b))",
+    "min(max(a * c, -0.4), 0.4) + 0.3 * sin(b)",
 )
 
 
@@ -77,6 +87,20 @@ def attack_nonlinear_reaches(seed: int) -> str:
     return _judge_reaches(loop, verdict, seed)
 
 
+def attack_three_states(seed: int) -> str:
+    """Safety for some steps of three states that are coupled by sines, maxima and products."""
+    loop = _three_states(np.random.default_rng(seed))
+    verdict = safe(loop.mixture, loop.system, loop.steps, cpu_limit=CPU_LIMIT)
+    return _judge_safe(loop, verdict, loop.steps, seed)
+
+
+def attack_long(seed: int) -> str:
+    """Safety for many steps of an affine system whose policy pushes it back, so that proofs have long paths."""
+    loop = _long(np.random.default_rng(seed))
+    verdict = safe(loop.mixture, loop.system, loop.steps, cpu_limit=CPU_LIMIT)
+    return _judge_safe(loop, verdict, loop.steps, seed)
+
+
 def _affine(rng: np.random.Generator) -> Loop:
     number = _fractions(rng)
     names = ["a", "b"][: int(rng.integers(1, 3))]
@@ -106,6 +130,67 @@ def _nonlinear(rng: np.random.Generator) -> Loop:
         **description,
     )
     return Loop(_policy(rng, names, 2), system, int(rng.integers(1, 5)))
+
+
+def _domain(rng: np.random.Generator, names: list[str], limit: Fraction) -> dict[str, Any]:
+    """Perhaps a domain and, with it, perhaps float32."""
+    if rng.random() < 0.5:
+        return {}
+    float32 = bool(rng.random() < 0.5)
+    return {"domain": {name: _texts(-limit, limit) for name in names}, "float32_observations": float32}
+
+
+def _three_states(rng: np.random.Generator) -> Loop:
+    number = _fractions(rng)
+    names = ["a", "b", "c"]
+    description = _description(rng, names, lambda: number() / 2)
+    description["initial"] = {name: _texts(*sorted([number() / 8, number() / 8])) for name in names}
+    description["safe"] = [
+        f"{-limit} <= {name} <= {limit}" for name, limit in zip(names, (1.0, 1.25, 0.875), strict=True)
+    ]
+    if "domain" in description:
+        description["domain"] = dict.fromkeys(names, (-2, 2))
+    u = sorted(abs(number()) / 4 for _ in range(2))
+    system = NonlinearSystem(
+        "nasty",
+        states=names,
+        actions=["x", "y"],
+        inputs={"u": [str(-u[0]), str(u[1])]},
+        step={
+            "a": str(rng.choice(STEPS[:6])),
+            "b": f"{abs(number()) * Fraction(1, 3)} * b + 0.1 * sin(a) - 0.2 * u",
+            "c": str(rng.choice(THIRD_STEPS)),
+        },
+        **description,
+    )
+    return Loop(_policy(rng, names, 2), system, int(rng.integers(1, 4)))
+
+
+def _long(rng: np.random.Generator) -> Loop:
+    """A loop that is nearly at rest: position and speed, pushed towards the middle with some dead band."""
+    step, push = Fraction(int(rng.integers(1, 4)), 10), Fraction(int(rng.integers(1, 9)), 10)
+    friction = Fraction(int(rng.integers(7, 11)), 10)
+    first, limit = Fraction(int(rng.integers(1, 5)), 10), Fraction(int(rng.integers(4, 16)), 10)
+    names = ["a", "b"]
+    drift = Fraction(int(rng.integers(0, 3)), 100)
+    system = AffineSystem(
+        "nasty",
+        states=names,
+        actions=["x", "y"],
+        matrix=[[1, str(step)], [str(-step * int(rng.integers(0, 3)) / 2), str(friction)]],
+        offsets=[[0, str(push * step)], [0, str(-push * step)]],
+        initial={name: _texts(-first, first) for name in names},
+        safe=[f"{-limit} <= a <= {limit}", f"b <= {2 * limit}"],
+        disturbance={"b": _texts(-drift, drift)} if drift else {},
+        **_domain(rng, names, 8 * limit),
+    )
+    n_experts, sharp = int(rng.integers(2, 5)), float(rng.choice([0.5, 1.0, 2.0]))
+    trees = [nasty_tree(rng, 2, 2, int(rng.integers(0, 3)), lambda: float(rng.normal() / 4)) for _ in range(n_experts)]
+    signs = np.where(np.arange(n_experts) % 2, 1.0, -1.0)
+    weights = signs[:, None] * [sharp, 1.0] + rng.normal(size=(n_experts, 2)) / 8
+    trees[:2] = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    mixture = Mixture(weights, (rng.normal(size=n_experts) / 16).tolist(), trees, [0, 1], feature_names=names)
+    return Loop(mixture, system, int(rng.integers(4, 16)))
 
 
 def _fractions(rng: np.random.Generator) -> Any:
@@ -163,6 +248,7 @@ def _policy(rng: np.random.Generator, names: list[str], n_actions: int) -> Mixtu
 
 def _judge_safe(loop: Loop, verdict: Any, steps: int, seed: int) -> str:
     system = PlainSystem.of(loop.system.document())
+    accepted(verdict)
     if isinstance(verdict, Proved):
         _confirm(loop, verdict)
         for run in runs(Plain.of(loop.mixture), system, steps, np.random.default_rng([seed, 1])):
@@ -176,6 +262,7 @@ def _judge_safe(loop: Loop, verdict: Any, steps: int, seed: int) -> str:
 
 def _judge_reaches(loop: Loop, verdict: Any, seed: int) -> str:
     system = PlainSystem.of(loop.system.document())
+    accepted(verdict)
     if isinstance(verdict, Proved):
         _confirm(loop, verdict)
         for run in runs(Plain.of(loop.mixture), system, loop.steps, np.random.default_rng([seed, 1])):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any, NamedTuple
 
 import mpmath
@@ -177,11 +178,10 @@ def possible_answers(plain: Plain, system: PlainSystem, state: Sequence[Any]) ->
         return {plain.deployed(_seen(system, state, system.noise))}
     shares = [Fraction(k, 4) for k in range(-4, 5)]
     answers = set()
-    for first in shares:
-        for second in shares if len(state) > 1 else shares[:1]:
-            noise = [size * share for size, share in zip(system.noise, (first, second), strict=False)]
-            beside = [neighbours(value) for value in _seen(system, state, noise)]
-            answers.update(plain.deployed(list(point)) for point in zip(*beside, strict=True))
+    for chosen in product(*(shares if size else shares[:1] for size in system.noise)):
+        noise = [size * share for size, share in zip(system.noise, chosen, strict=True)]
+        beside = [neighbours(value) for value in _seen(system, state, noise)]
+        answers.update(plain.deployed(list(point)) for point in zip(*beside, strict=True))
     return answers
 
 

@@ -129,8 +129,10 @@ def test_runs_of_a_system(z3, encoding):
     opinion = smtlib.solve(smtlib.safe(controller(), cold, 8, encoding))
     assert opinion.status == "sat"
     assert 1 <= opinion.point[0] <= 1.5
-    narrow = thermostat(domain={"t": (0, 1.8)})
-    assert smtlib.solve(smtlib.safe(controller(), narrow, 8, encoding)).status == "sat"
+    narrow = thermostat(domain={"t": (0, 1.8)})  # a run that leaves it is no counterexample
+    assert smtlib.solve(smtlib.safe(controller(), narrow, 8, encoding)).status == "unsat"
+    wide = thermostat(disturbance={"t": (-0.5, 0)}, domain={"t": (-10, 10)})
+    assert smtlib.solve(smtlib.safe(controller(), wide, 8, encoding)).status == "sat"
     inverted = Mixture([[0.0], [1.0]], [0.0, -1.0], controller().trees, ["off", "on"], ["t"])
     assert smtlib.solve(smtlib.safe(inverted, thermostat(), 20, encoding)).status == "sat"
 
@@ -145,6 +147,8 @@ def test_what_the_policy_sees_may_be_off(z3):
 def test_goals(z3):
     assert smtlib.solve(smtlib.reaches(controller(), thermostat(), 4)).status == "unsat"
     assert smtlib.solve(smtlib.reaches(controller(), thermostat(), 2)).status == "sat"
+    narrow = thermostat(domain={"t": (5, 6)})
+    assert smtlib.solve(smtlib.reaches(controller(), narrow, 2)).status == "unsat"
     with pytest.raises(InputError, match="no goal"):
         smtlib.reaches(controller(), thermostat(goal=[]), 2)
 

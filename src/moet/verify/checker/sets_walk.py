@@ -100,18 +100,21 @@ class Walk:
         self.target_roots = [
             self._proved(last[q], self._multipliers(self.records.code(), [])) for q in range(len(self.template.rows))
         ]
-        self._visit(_Path(0, [0] * d, [], [], {}))
+        paths = [_Path(0, [0] * d, [], [], {})]
+        while paths:
+            paths.extend(reversed(self._visit(paths.pop())))
 
-    def _visit(self, path: _Path) -> None:
+    def _visit(self, path: _Path) -> list[_Path]:
+        """Check what is said of a path, and return those that go on from there."""
         if path.t > 0 and (not self._watch(path) or (self.enclosure.goal and self._arrived(path))):
-            return
+            return []
         if path.t == self.n_steps:
             for cell in range(len(self.template.cells)):
                 self._arrive(path, cell)
-            return
+            return []
         pieces = self._pieces(path)
         if pieces is None:
-            return
+            return []
         taken = []
         for leaf in self.enclosure.leaves:
             guards = [self._guard(path, q, limit) for q, limit in leaf.guards]
@@ -123,12 +126,10 @@ class Walk:
         actions = list(dict.fromkeys(action for action, _ in taken))
         code = self.records.code() if len(actions) > 1 else MERGED
         if code == SPLIT:
-            for action, guards in taken:
-                self._visit(self._step(path, [action], pieces, guards))
-        elif code != MERGED:
+            return [self._step(path, [action], pieces, guards) for action, guards in taken]
+        if code != MERGED:
             raise CertificateError(f"the code {code} is out of place")
-        elif actions:
-            self._visit(self._step(path, actions, pieces, []))
+        return [self._step(path, actions, pieces, [])] if actions else []
 
     def _watch(self, path: _Path) -> bool:
         """Whether anybody takes the path; everything watched is within its limits then."""

@@ -21,25 +21,34 @@ Encoding = Literal["compact", "published"]
 
 
 def safe(model: Any, system: AffineSystem, steps: int, encoding: Encoding = "compact") -> str:
-    """Text of "a run of policy and system is unsafe after at most ``steps`` steps, or leaves the system's domain"."""
+    """Text of "a run of policy and system is unsafe after at most ``steps`` steps, and until then in its domain"."""
     lines, conditions, states = _runs(model, system, steps, encoding)
-    wrong = [_missed(space, names) for names in states for space in system.safe]
+    wrong: list[str] = []
+    inside: list[str] = []
     for names in states:
-        for name, side in zip(names, system.domain, strict=True):
-            if side is not None:
-                wrong += [f"(< {name} {number(side[0])})", f"(> {name} {number(side[1])})"]
+        inside += _in_domain(system, names)
+        missed = [_missed(space, names) for space in system.safe]
+        wrong += [all_of([*inside, any_of(missed)])] if inside else missed
     return question(f"a run of {system.name} that is unsafe within {steps} steps", lines, [*conditions, any_of(wrong)])
 
 
 def reaches(model: Any, system: AffineSystem, within: int, goal: str | Sequence[str] | None = None) -> str:
-    """Text of "a run of policy and system does not meet the goal within so many steps".
+    """Text of "a run of policy and system, always in its domain, does not meet the goal within so many steps".
 
     The goal is that of the system unless the question has one, such as ``"position >= 0.5"``.
     """
     lines, conditions, states = _runs(model, system, within, "compact")
     spaces = system.goal_conditions(goal)
     missed = [any_of([_missed(space, names) for space in spaces]) for names in states]
-    return question(f"a run of {system.name} that misses its goal for {within} steps", lines, [*conditions, *missed])
+    inside = [side for names in states for side in _in_domain(system, names)]
+    title = f"a run of {system.name} that misses its goal for {within} steps"
+    return question(title, lines, [*conditions, *inside, *missed])
+
+
+def _in_domain(system: AffineSystem, names: Sequence[str]) -> list[str]:
+    """Where the description of the system holds; a run that leaves it is no counterexample."""
+    bounded = [(name, side) for name, side in zip(names, system.domain, strict=True) if side is not None]
+    return within([name for name, _ in bounded], [low for _, (low, _) in bounded], [high for _, (_, high) in bounded])
 
 
 def _missed(space: HalfSpace, names: Sequence[str]) -> str:
