@@ -97,3 +97,13 @@ def test_closest_finds_an_input_beside_an_infimum_that_no_float_attains(norm):
         assert found.checked
         assert model.act(found.point) == found.answer != model.act(x)
         assert found.distance <= found.point_distance <= found.distance * (1 + 1e-6) + 1e-9
+
+
+def test_products_that_underflow_are_not_forgotten_on_open_sides():
+    """A multiplier times a denormal weight is zero in floats, and no bound at all where the side is open."""
+    weights = [[5e-324, -1e-310, -1e-8], [-5e-324, 0.0, -1e17], [-1e-300, 5e-324, 1e-310], [-5e-324, 1e-310, 1e-8]]
+    trees = [Tree.leaf(np.eye(2)[k % 2]) for k in range(4)]
+    model = Mixture(weights, [1e-20, 1e17, -1e300, -1e-20], trees, ["a", "b"])
+    domain = Box.from_bounds(np.array([-np.inf, -np.inf, -1e150]), np.array([1e150, 1e-323, -1e-20]))
+    verdict = equivalent(model, model, domain)
+    assert "does not accept" not in str(getattr(verdict, "reason", ""))

@@ -306,13 +306,15 @@ def _contradictory(rows: Any, sizes: Any, chosen: Any, n_rows: int, lo: Any, hi:
     for k in range(d + 1):
         total = 0.0
         total_size = 0.0
+        involved = False  # a product may underflow to zero, which times infinity is no number
         for c in range(n_rows):
             total += factors[c] * rows[chosen[c], k]
             total_size += factors[c] * sizes[chosen[c], k]
+            involved |= factors[c] > 0.0 and sizes[chosen[c], k] > 0.0
         if k == d:
             slack -= total
             size += total_size
-        elif total_size > 0.0:
+        elif involved:
             slack += total * hi[k] if total > 0.0 else total * lo[k]
             size += total_size * max(abs(lo[k]), abs(hi[k]))
     return slack < -(_error(d) + 8.0 * n_rows * 2.0**-53) * size - _TINY_SHARE
