@@ -58,9 +58,7 @@ def checked_claim(certificate: Certificate, *subjects: Any, stop: Callable[[], b
     return told(certificate, *_confirm(certificate, subjects, Meter(stop)))
 
 
-def _confirm(
-    certificate: Certificate | str | os.PathLike[str], subjects: tuple[Any, ...], meter: Meter
-) -> list[Any]:
+def _confirm(certificate: Certificate | str | os.PathLike[str], subjects: tuple[Any, ...], meter: Meter) -> list[Any]:
     """Confirm a proof; returns its subjects as plain numbers."""
     try:
         if isinstance(certificate, str | os.PathLike):
