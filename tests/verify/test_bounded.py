@@ -4,8 +4,9 @@ from verify_horizon import upright_policy
 
 from moet import Mixture, Tree
 from moet.errors import InputError
-from moet.verify import Proved, Refuted, Unknown, check, systems
+from moet.verify import Proved, Refuted, Unknown, check, safe, systems
 from moet.verify.limits import Deadline
+from moet.verify.loops.sets import bounded
 from moet.verify.loops.sets.bounded import REFINEMENTS, safe_for_steps
 from moet.verify.loops.sets.post import leaves_of
 from moet.verify.loops.sets.propagate import proven_ranges
@@ -125,3 +126,21 @@ def test_the_slice_is_where_the_policy_changes_its_mind() -> None:
     assert abs(direction @ gain) == pytest.approx(np.linalg.norm(gain))
     assert abs(edges).min() < 1e-3
     assert len(edges) == 3
+
+
+def test_a_block_may_have_more_steps_than_python_has_frames(monkeypatch):
+    monkeypatch.setattr(bounded, "REFINEMENTS", [bounded.REFINEMENTS[0]._replace(n_steps=1500)])
+    tree = Tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [0, 1], [1, 0]])
+    model = Mixture([[0.0]], [0.0], [tree], classes=["left", "right"], feature_names=["x"])
+    system = systems.AffineSystem(
+        "settling",
+        states=["x"],
+        actions=["left", "right"],
+        matrix=[["0.9"]],
+        offsets=[[0], ["0.05"]],
+        initial={"x": (0, 1)},
+        safe=["-1 <= x <= 2"],
+    )
+    verdict = safe(model, system, 1500)
+    assert isinstance(verdict, Proved)
+    assert [block["steps"] for block in verdict.certificate.claim["blocks"]] == [1500]

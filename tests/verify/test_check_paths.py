@@ -1,8 +1,10 @@
 """The checker of closed loops must reject whatever is not a proof."""
 
 import copy
+import gc
 import json
 import sys
+import weakref
 from array import array
 
 import numpy as np
@@ -13,6 +15,7 @@ from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Certificate, Proved, check, reaches, safe, systems
+from moet.verify.checker import paths
 from moet.verify.checker.plain import plain_model
 from moet.verify.checker.plain_system import plain_system
 from tests.processes import run
@@ -226,3 +229,86 @@ def test_the_checker_loads_the_standard_library_only(proof, tmp_path):
     )
     files = [str(tmp_path / name) for name in ("p.cert", "m.moet.json", "s.json")]
     assert run([sys.executable, "-c", script, *files], check=True).stdout.split() == ["True", "[]", "False"]
+
+
+def walker(steps_allowed: int) -> systems.AffineSystem:
+    """A walk on a line, one to the left or to the right in every step, from 0."""
+    return systems.AffineSystem(
+        "walk",
+        states=["x"],
+        actions=["left", "right"],
+        matrix=[[1]],
+        offsets=[[-1], [1]],
+        initial={"x": (0, 0)},
+        safe=[f"-{steps_allowed} <= x <= {steps_allowed}"],
+    )
+
+
+def undecided() -> Mixture:
+    tree = Tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [1, 0], [0, 1]])
+    return Mixture([[0.0]], [0.0], [tree], classes=["left", "right"], feature_names=["x"])
+
+
+def by_hand(system: systems.AffineSystem, steps: int, records: list[tuple[int, list[int]]], number: float = 1.0):
+    """A proof of safety with these records: kind, and references with a multiplier of 1."""
+    claim = {"model": digest(undecided()), "system": system.digest, "name": system.name, "steps": steps}
+    certificate = Certificate("safe", claim)
+    refs = array("i", [ref for _, names in records for ref in names])
+    certificate.add(bytes(kind + 8 * len(names) for kind, names in records), refs, array("d", [number] * len(refs)))
+    return certificate
+
+
+OPEN, BOTH, SURE = 0, 2, 7
+ANY = (BOTH, [0, 1])
+
+
+def test_what_no_action_can_break_needs_no_path():
+    system = walker(5)
+    proof = [ANY, (SURE, []), (SURE, [])]
+    assert check(by_hand(system, 5, proof), undecided(), system)
+    assert rejected(by_hand(system, 6, proof), undecided(), system)  # five steps after the first may lead to 6
+    assert rejected(by_hand(system, 5, [ANY, (SURE, [])]), undecided(), system)
+    assert rejected(by_hand(system, 5, [(SURE, [])]), undecided(), system)
+
+
+@pytest.mark.parametrize("actions", [[], [0], [1], [0, 0], [0, 2], [-1, 1], [0, 1, 1]])
+def test_any_action_means_all_of_them(actions):
+    system = walker(5)
+    sure = [(SURE, [])] * max(1, len(actions))
+    assert rejected(by_hand(system, 5, [(BOTH, actions), *sure]), undecided(), system)
+    assert rejected(by_hand(system, 5, [ANY, (SURE, []), (SURE, [])], number=0.5), undecided(), system)
+
+
+def test_all_needs_hold_at_once_or_are_proved_one_by_one():
+    system = walker(1)
+    one_step = [ANY, (OPEN, []), (OPEN, [])]
+    assert check(by_hand(system, 1, one_step), undecided(), system)
+    assert rejected(by_hand(system, 1, [ANY, (OPEN, []), (OPEN, []), (OPEN, [])]), undecided(), system)
+    assert rejected(by_hand(walker(0), 1, one_step), undecided(), walker(0))
+
+
+def test_nothing_of_a_check_stays_in_memory(monkeypatch):
+    seen = []
+    made = paths.ClosedLoop.__init__
+
+    def init(self, *arguments, **options):
+        seen.append(weakref.ref(self))
+        made(self, *arguments, **options)
+
+    monkeypatch.setattr(paths.ClosedLoop, "__init__", init)
+    assert check(by_hand(walker(1), 1, [ANY, (OPEN, []), (OPEN, [])]), undecided(), walker(1))
+    gc.collect()
+    assert seen
+    assert not any(loop() for loop in seen)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_short_multipliers_prove_what_long_ones_do(seed):
+    """Proofs of random loops are accepted, and hardly any multiplier has more than a few digits."""
+    loop = random_loop(np.random.default_rng(seed))
+    verdict = safe(loop.mixture, loop.system, loop.steps)
+    assert "does not accept" not in str(getattr(verdict, "reason", ""))
+    if isinstance(verdict, Proved) and verdict.certificate.kind == "safe":
+        numbers = np.array(unpacked(verdict.certificate)[2])
+        mantissas = np.frexp(numbers)[0] * 2.0**17
+        assert len(numbers) == 0 or np.mean(mantissas == np.rint(mantissas)) > 0.9
