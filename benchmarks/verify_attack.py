@@ -54,21 +54,21 @@ def _ordinary_loop(seed: int) -> str:
 
 
 KINDS = {
-    "ordinary": Kind(_ordinary, 4),
+    "ordinary": Kind(_ordinary, 2),
     "ordinary loop": Kind(_ordinary_loop, 2),
-    "always": Kind(inputs.attack_always, 20),
+    "always": Kind(inputs.attack_always, 21),
     "equivalent": Kind(inputs.attack_equivalent, 16),
     "differences": Kind(inputs.attack_differences, 8),
     "closest": Kind(inputs.attack_closest, 12),
     "affine": Kind(loops.attack_affine, 8),
-    "affine for ever": Kind(loops.attack_affine_for_ever, 2),
+    "affine for ever": Kind(loops.attack_affine_for_ever, 1),
     "affine reaches": Kind(loops.attack_affine_reaches, 5),
     "nonlinear": Kind(loops.attack_nonlinear, 1),
     "nonlinear for ever": Kind(loops.attack_nonlinear_for_ever, 0.5),
     "nonlinear reaches": Kind(loops.attack_nonlinear_reaches, 0.5),
     "three states": Kind(loops.attack_three_states, 0.5),
-    "long paths": Kind(loops.attack_long, 2),
-    "forged": Kind(forgeries.forge, 16),
+    "long paths": Kind(loops.attack_long, 1),
+    "forged": Kind(forgeries.forge, 18),
     "hostile file": Kind(files.attack_file, 5),
     "two meanings": Kind(files.attack_meaning, 2),
 }

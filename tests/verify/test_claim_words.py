@@ -22,6 +22,9 @@ SAID = {
     "reaches": ["after at most 2 steps", "in the goal: x >= 2"],
     "blocks": ["times 0 to 3", "noise of at most float64(0.01) in level", "next level = level + 0.1 * (inflow"],
     "invariant": ["safe for ever: level >= 0.5 and level <= 1.5", "level from float64(-0.002) to float64(0.002)"],
+    "bounds": ["x0 from -1 to 1", "its outputs satisfy u <= 9 and u + w <= 15"],
+    "tolerance": ["no output of one model is off that of the other by more than float64(0.01)", "the other model"],
+    "distance": ["x0 = float64(0.1)", "by l1", "off the one there by more than float64(0.3)"],
     "arrival": ["after at most 20 steps", "in the goal: level >= 1.15", "inflow = (closed: 0, open: 0.3)"],
 }
 
