@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from moet import RegressionMixture, RegressionTree, export, save
+from moet import Mixture, RegressionMixture, RegressionTree, Tree, export, save
 from moet.cli.output import Exit
 
 
@@ -149,3 +149,22 @@ def test_verify_asks_one_question_at_a_time(run, law):
     result = run("verify", law, "--range", "--always", "torque <= 1")
     assert result.exit_code == Exit.USAGE
     assert "give one of --system" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["regions", "experts", "trees"])
+def test_plot_draws_numbers(run, law, tmp_path, kind):
+    where = [] if kind == "trees" else WHERE
+    result = run("plot", law, "--kind", kind, *where, "-o", tmp_path / "law.svg")
+    assert result.exit_code == Exit.OK
+    assert "torque" in (tmp_path / "law.svg").read_text()
+
+
+def test_plot_says_what_does_not_go_together(run, law, tmp_path):
+    picture = tmp_path / "law.png"
+    teacher = run("plot", law, "--kind", "regions", *WHERE, "--teacher", "-o", picture)
+    assert "--teacher goes with models that answer with labels" in teacher.stderr
+    labels = tmp_path / "labels.moet.json"
+    save(Mixture([[0.0, 0.0]], [0.0], [Tree.leaf([1, 0])], ["a", "b"], ["angle", "speed"]), labels)
+    both = run("plot", law, labels, "--kind", "regions", *WHERE, "-o", picture)
+    assert "draw them apart" in both.stderr
+    assert not picture.exists()

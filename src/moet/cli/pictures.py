@@ -20,22 +20,24 @@ from moet.envs.catalog import resolve
 from moet.envs.rollout import play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.errors import InputError
-from moet.explain.experts import draw_ownership, ownership
+from moet.explain.experts import draw_owned_surfaces, draw_ownership, ownership
 from moet.explain.gate import draw_gate, gate_table
 from moet.explain.regions import Answer, Axis, decision_regions, draw_regions
+from moet.explain.surfaces import draw_surfaces, surfaces
 from moet.explain.text import feature_index, number, with_units
 from moet.explain.trajectory import draw_trajectory, trajectory
 from moet.explain.trees import DEPTH, draw_trees, drawn_trees
 from moet.model.file import as_mixture
-from moet.model.text import printable
+from moet.model.regression.mixture import RegressionMixture
+from moet.model.text import count, printable
 from moet.teachers import load as load_teacher
-from moet.verify.arguments import comparable
+from moet.verify.arguments import check_same_features, comparable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from moet.envs.task import Task
-    from moet.model.mixture import Mixture
+    from moet.model.file import Model
     from moet.teachers.teacher import Teacher
 
 EPISODES = 10
@@ -47,7 +49,7 @@ class Subject:
     """A model with what is known about its inputs."""
 
     path: Path
-    mixture: Mixture
+    mixture: Model
     env: str | None
     data: Path | None
     seed: int
@@ -67,7 +69,7 @@ class Subject:
         """Kind and size."""
         size = self.mixture.size
         if size.experts == 1:
-            return f"tree, {size.leaves} leaves"
+            return f"tree, {count(size.leaves, 'leaf', 'leaves')}"
         name = "MoËT_h" if self.mixture.prediction == "hard" else "MoËT"
         return f"{name}, {size.experts} experts, depth {size.depth}"
 
@@ -98,8 +100,10 @@ def regions(
 ) -> Figure:
     """Answers over two features, of several models and perhaps of the teacher."""
     first = subjects[0]
+    if any(map(_has_numbers, subjects)):
+        return _output_maps(subjects, features, at, where, teacher)
     x, y, held = _map(first, features, at, where)
-    mixtures = [subject.mixture for subject in subjects]
+    mixtures = [as_mixture(subject.mixture) for subject in subjects]
     asked: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {}
     labels: list[Any] = []
     if teacher:
@@ -116,10 +120,39 @@ def regions(
     return draw_regions(panels, [printable(str(label)) for label in labels], _held_note(first, x, y, held))
 
 
+def _has_numbers(subject: Subject) -> bool:
+    return bool(_outputs(subject))
+
+
+def _outputs(subject: Subject) -> tuple[str, ...]:
+    return subject.mixture.outputs if isinstance(subject.mixture, RegressionMixture) else ()
+
+
+def _output_maps(
+    subjects: Sequence[Subject], features: list[str] | None, at: str | None, where: str | None, teacher: bool
+) -> Figure:
+    """Outputs over two features, of several models."""
+    first = subjects[0]
+    if teacher:
+        raise InputError("--teacher goes with models that answer with labels; this one answers with numbers")
+    if not all(map(_has_numbers, subjects)):
+        raise InputError("one model answers with numbers and another one with labels: draw them apart")
+    for other in subjects[1:]:
+        check_same_features(first.mixture, other.mixture)
+        if _outputs(first) != _outputs(other):
+            raise InputError(f"{first.path} and {other.path} have different outputs: draw them apart")
+    x, y, held = _map(first, features, at, where)
+    titled = zip(_titles(subjects), subjects, strict=True)
+    panels = [surfaces(subject.mixture, x, y, held, title=title) for title, subject in titled]
+    return draw_surfaces(panels, _held_note(first, x, y, held))
+
+
 def experts(subject: Subject, features: list[str] | None, at: str | None, where: str | None) -> Figure:
     """Who answers where over two features."""
     x, y, held = _map(subject, features, at, where)
     note = "\n".join(filter(None, [subject.title, _held_note(subject, x, y, held)]))
+    if _has_numbers(subject):
+        return draw_owned_surfaces(surfaces(subject.mixture, x, y, held), note)
     return draw_ownership(ownership(subject.mixture, x, y, held), note)
 
 
@@ -129,7 +162,8 @@ def trees(subject: Subject, experts: list[int] | None, at: str | None, depth: in
     x = None if at is None else read_input(at, mixture)
     depth = DEPTH if depth is None else depth
     drawn = drawn_trees(mixture, experts=experts or None, max_depth=depth, at=x, units=subject.units)
-    return draw_trees(drawn, len(mixture.classes), subject.title)
+    colours = mixture.n_experts if isinstance(mixture, RegressionMixture) else len(mixture.classes)
+    return draw_trees(drawn, colours, subject.title)
 
 
 def gate(subject: Subject) -> Figure:

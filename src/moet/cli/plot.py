@@ -53,8 +53,8 @@ def plot(
 ) -> None:
     """Draw a model.
 
-    regions: its answers over two features. experts: who answers where. trees: each expert. gate: its weights; with
-    --data or --env scaled by the spread of the features. rollout: an episode over time.
+    regions: its answers (numbers as colours) over two features. experts: who answers where. trees: each expert. gate:
+    its weights; with --data or --env scaled by the spread of the features. rollout: an episode over time.
 
     A map shows the values that occur in --data, or else in play, unless --where gives them; what it holds is their
     median, unless --at gives it.
@@ -67,11 +67,11 @@ def plot(
         raise InputError(f"--kind {kind} draws {'up to three models' if kind == Kind.REGIONS else 'one model'}")
     from moet.cli import pictures
     from moet.explain.style import check_format, save_figure
-    from moet.model.file import as_mixture
+    from moet.model.file import as_model
 
     check_format(output)
     check_writable(output)
-    subjects = [pictures.Subject(path, as_mixture(path), env, data, seed or 0) for path in models]
+    subjects = [pictures.Subject(path, as_model(path), env, data, seed or 0) for path in models]
     first = subjects[0]
     wanted = None if features is None else [name.strip() for name in features.split(",")]
     match kind:

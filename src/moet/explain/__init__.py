@@ -3,12 +3,13 @@
 A picture is made in two steps: a function computes what is to be seen, another one draws it.
 """
 
-from moet.explain.experts import draw_ownership, ownership
+from moet.explain.experts import draw_owned_surfaces, draw_ownership, ownership
 from moet.explain.explorer import explorer
 from moet.explain.gate import draw_gate, gate_table
 from moet.explain.regions import Axis, decision_regions, draw_regions
 from moet.explain.rules import rules
 from moet.explain.style import save_figure
+from moet.explain.surfaces import draw_surfaces, surfaces
 from moet.explain.trajectory import draw_trajectory, trajectory
 from moet.explain.trees import draw_trees, drawn_trees
 from moet.explain.why import Why, why
@@ -20,8 +21,10 @@ __all__ = [
     "WhyLaw",
     "decision_regions",
     "draw_gate",
+    "draw_owned_surfaces",
     "draw_ownership",
     "draw_regions",
+    "draw_surfaces",
     "draw_trajectory",
     "draw_trees",
     "drawn_trees",
@@ -30,6 +33,7 @@ __all__ = [
     "ownership",
     "rules",
     "save_figure",
+    "surfaces",
     "trajectory",
     "why",
     "why_law",

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.explain.regions import Axis, Regions, add_legend, grid, outline, paint
 from moet.explain.style import class_looks, expert_looks, literal, new_figure
+from moet.explain.surfaces import Surfaces, paint_surface
 from moet.model.file import as_mixture
 from moet.model.text import printable
 
@@ -65,8 +66,12 @@ def ownership(model: object, x: Axis, y: Axis, held: ArrayLike) -> Ownership:
         experts=experts,
         answers=Regions("the answer", x, y, answers.reshape(shape)),
         class_names=tuple(printable(str(label)) for label in mixture.classes.tolist()),
-        places={int(k): place for k in np.unique(experts.answers) if (place := _place(experts, int(k)))},
+        places=_places(experts),
     )
+
+
+def _places(experts: Regions) -> dict[int, tuple[float, float]]:
+    return {int(k): place for k in np.unique(experts.answers) if (place := _place(experts, int(k)))}
 
 
 def draw_ownership(owned: Ownership, note: str = "") -> Figure:
@@ -88,6 +93,26 @@ def draw_ownership(owned: Ownership, note: str = "") -> Figure:
         [*(style[k] for k in present), *(class_style[c] for c in classes)],
         [*(f"expert {k}" for k in present), *(owned.class_names[c] for c in classes)],
     )
+    if note:
+        figure.suptitle(note, fontsize="small")
+    return literal(figure)
+
+
+def draw_owned_surfaces(panel: Surfaces, note: str = "") -> Figure:
+    """Draw who answers beside every output, as colours, with the borders of the experts as dashed lines."""
+    n_outputs = len(panel.outputs)
+    figure = new_figure(3.6 + 4.0 * n_outputs, 4.1)
+    left, *others = figure.subplots(1, 1 + n_outputs, sharex=True, sharey=True)
+    present = np.unique(panel.experts.answers).tolist()
+    style = expert_looks(max(present) + 1)
+    paint(left, panel.experts, style)
+    for k, place in _places(panel.experts).items():
+        _write(left, str(k), place)
+    for o, axis in enumerate(others):
+        figure.colorbar(paint_surface(axis, panel, o), ax=axis, label=panel.outputs[o])
+        axis.set(xlabel=panel.x.label, title="the answer" if n_outputs == 1 else panel.outputs[o])
+    left.set_ylabel(panel.y.label)
+    add_legend(figure, [style[k] for k in present], [f"expert {k}" for k in present])
     if note:
         figure.suptitle(note, fontsize="small")
     return literal(figure)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import InputError
 from moet.explain.style import broken, literal, new_figure
 from moet.explain.text import number, with_units
-from moet.model.file import as_mixture
+from moet.model.file import as_model
 from moet.model.text import printable
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def gate_table(model: object, rows: ArrayLike | None = None, *, units: Mapping[s
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : mixture, fitted estimator, policy, or path of a model file
     rows : array of float, shape (n, n_features), optional
         Inputs such as the model meets. With them the weights of different features become comparable.
     units : mapping, optional
         Units by feature name.
     """
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     if mixture.n_experts == 1:
         raise InputError("a single decision tree has no gate to draw")
     weights, bias = mixture.gate_weights, mixture.gate_bias

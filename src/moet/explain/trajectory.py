@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import InputError
 from moet.explain.style import broken, expert_looks, literal, new_figure
 from moet.explain.text import feature_index, with_units
-from moet.model.file import as_mixture
+from moet.model.file import Model, as_model
+from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import printable
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ class Trajectory:
         The features that are shown.
     features : tuple of str
         Their names, with units.
-    answers : array of int, shape (n_steps,)
-        Class numbers.
+    answers : array, shape (n_steps,) or (n_steps, n_outputs)
+        Class numbers; or numbers, a column per output.
     class_names : tuple of str
+        Names of the classes, or of the outputs, with units.
     experts : array of int, shape (n_steps,)
         The most probable expert, which answers alone if the policy is hard.
     n_experts : int
@@ -43,10 +45,15 @@ class Trajectory:
 
     states: NDArray[np.float64]
     features: tuple[str, ...]
-    answers: NDArray[np.int64]
+    answers: NDArray[Any]
     class_names: tuple[str, ...]
     experts: NDArray[np.int32]
     n_experts: int
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the answers are numbers."""
+        return self.answers.ndim == 2
 
     def bands(self) -> Iterator[tuple[int, int, int]]:
         """Spans of one expert, as (expert, first step, step after the last)."""
@@ -67,31 +74,45 @@ def trajectory(
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : mixture, fitted estimator, policy, or path of a model file
     states : array of float, shape (n_steps, n_features)
         What the model saw, in the order in which it did.
     features : sequence of str, optional
         What to show of them; the first eight by default.
     units : mapping, optional
-        Units by feature name.
+        Units by name of a feature or an output.
     """
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     rows = np.asarray(states, dtype=np.float64)
     experts = mixture.expert(rows)
     if not len(rows):
         raise InputError("a run needs at least one state")
     names = mixture.feature_names
     columns = [feature_index(name, names) for name in (names[:MOST_FEATURES] if features is None else features)]
-    number = {label: k for k, label in enumerate(mixture.classes.tolist())}
-    labelled = with_units(names, units)
+    known = {name: unit for name, unit in (units or {}).items() if name in names}
+    labelled = with_units(names, known)
+    answers, answer_names = _answers(mixture, rows, units or {})
     return Trajectory(
         states=rows[:, columns],
         features=tuple(labelled[k] for k in columns),
-        answers=np.array([number[label] for label in mixture.predict(rows).tolist()]),
-        class_names=tuple(printable(str(label)) for label in mixture.classes.tolist()),
+        answers=answers,
+        class_names=answer_names,
         experts=experts,
         n_experts=mixture.n_experts,
     )
+
+
+def _answers(
+    mixture: Model, rows: NDArray[np.float64], units: Mapping[str, str]
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Answers to all rows, and what they are called."""
+    if isinstance(mixture, RegressionMixture):
+        known = {name: unit for name, unit in units.items() if name in mixture.outputs}
+        return mixture.predict(rows), tuple(with_units(mixture.outputs, known))
+    labels = mixture.classes.tolist()
+    number = {label: k for k, label in enumerate(labels)}
+    answers = np.array([number[label] for label in mixture.predict(rows).tolist()])
+    return answers, tuple(printable(str(label)) for label in labels)
 
 
 def draw_trajectory(run: Trajectory, note: str = "") -> Figure:
@@ -99,14 +120,20 @@ def draw_trajectory(run: Trajectory, note: str = "") -> Figure:
     with_experts = run.n_experts > 1
     n_features = len(run.features)
     present = np.unique(run.experts)
-    heights = [1.0] * n_features + [0.22 * len(run.class_names) + 0.1] + [0.22 * len(present) + 0.1] * with_experts
+    of_answers = [1.0] * len(run.class_names) if run.has_numbers else [0.22 * len(run.class_names) + 0.1]
+    heights = [1.0] * n_features + of_answers + [0.22 * len(present) + 0.1] * with_experts
     figure = new_figure(7.6, 1.0 + 1.05 * sum(heights))
     axes: Any = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     steps = np.arange(len(run.states))
     for axis, values, name in zip(axes, run.states.T, run.features, strict=False):
         axis.plot(steps, values, color="black", linewidth=1.2)
         axis.set_ylabel(broken(name), fontsize=8)
-    _levels(axes[n_features], steps, run.answers, run.class_names, "answer")
+    if run.has_numbers:
+        for axis, values, name in zip(axes[n_features:], run.answers.T, run.class_names, strict=False):
+            axis.plot(steps, values, color="black", linewidth=1.2, drawstyle="steps-post")
+            axis.set_ylabel(broken(name), fontsize=8, weight="bold")
+    else:
+        _levels(axes[n_features], steps, run.answers, run.class_names, "answer")
     if with_experts:
         _levels(axes[-1], steps, np.searchsorted(present, run.experts), [str(j) for j in present], "expert")
         for axis in axes:

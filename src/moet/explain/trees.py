@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,10 +14,10 @@ from moet.errors import InputError
 from moet.explain.style import class_looks, literal, new_figure
 from moet.explain.text import number, probability, threshold_digits, with_units
 from moet.explain.why import path_of
-from moet.model.file import as_mixture
-from moet.model.mixture import Mixture
+from moet.model.file import Model, as_model
+from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import printable
-from moet.model.tree import LEAF, Tree
+from moet.model.tree import LEAF, BaseTree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +31,9 @@ _PAGE = 12.0
 _TITLE = 0.35
 _LETTER = 0.075
 _GAP = 0.4
+_FORMULA = 30
+"""Letters to a line of a formula."""
+_LINE = 0.14
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,13 @@ class DrawnNode:
     kind : {"test", "leaf", "cut"}
         A cut stands for all that is below it.
     text : str
-        The tested feature; or class and purity; or what was cut.
+        The tested feature; or class and purity, or formulas; or what was cut.
     branch : str
         On the edge from its parent, such as ``<= 0.5``; empty at the root.
     parent : int or None
         Position of the parent among the drawn nodes.
     answer : int or None
-        Class number of a leaf.
+        Number of a leaf's colour: its class, or its expert where answers are numbers.
     taken : bool
         Whether the input in question came here.
     """
@@ -102,7 +106,7 @@ def drawn_trees(
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
+    model : mixture, fitted estimator, policy, or path of a model file
     experts : sequence of int, optional
         Which ones; all by default.
     max_depth : int
@@ -114,7 +118,7 @@ def drawn_trees(
     """
     if max_depth < 0:
         raise InputError(f"max_depth must be at least 0, got {max_depth}")
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     shown = range(mixture.n_experts) if experts is None else experts
     if unknown := [j for j in shown if not 0 <= j < mixture.n_experts]:
         raise InputError(f"there is no expert {unknown[0]}; they are 0 to {mixture.n_experts - 1}")
@@ -131,13 +135,14 @@ def draw_trees(trees: Sequence[DrawnTree], class_count: int, note: str = "") -> 
     ----------
     trees : sequence of DrawnTree
     class_count : int
-        Classes of the model, each of which has a colour.
+        Classes of the model, each of which has a colour; or its experts, if it answers with numbers.
     note : str
         What the reader should know.
     """
     slot = max(_slot(tree) for tree in trees)
     rows = _packed(trees, slot)
-    heights = [_TITLE + _LEVEL * (max(tree.height for tree in row) - 0.25) for row in rows]
+    level = _LEVEL + _LINE * max(0, max(_lines(tree) for tree in trees) - 2)
+    heights = [_TITLE + level * (max(tree.height for tree in row) - 0.25) for row in rows]
     width = max(sum(_width(tree, slot) for tree in row) + _GAP * (len(row) - 1) for row in rows) + 0.3
     height = sum(heights) + 0.1 + 0.3 * bool(note)
     figure = new_figure(width, height)
@@ -150,7 +155,7 @@ def draw_trees(trees: Sequence[DrawnTree], class_count: int, note: str = "") -> 
     for row, row_height in zip(rows, heights, strict=True):
         left = 0.15
         for tree in row:
-            _draw_one(axis, tree, left, top, slot, colours)
+            _draw_one(axis, tree, left, top, slot, level, colours)
             left += _width(tree, slot) + _GAP
         top += row_height
     if note:
@@ -158,7 +163,7 @@ def draw_trees(trees: Sequence[DrawnTree], class_count: int, note: str = "") -> 
     return literal(figure)
 
 
-def _taken(mixture: Mixture, at: ArrayLike | None) -> list[set[int]]:
+def _taken(mixture: Model, at: ArrayLike | None) -> list[set[int]]:
     """Nodes on the way of an input, by expert; those of experts without a say are left out."""
     taken: list[set[int]] = [set() for _ in mixture.trees]
     if at is None:
@@ -173,11 +178,10 @@ def _taken(mixture: Mixture, at: ArrayLike | None) -> list[set[int]]:
 
 
 def _drawn(
-    mixture: Mixture, expert: int, max_depth: int, names: list[str], digits: list[int], taken: set[int]
+    mixture: Model, expert: int, max_depth: int, names: list[str], digits: list[int], taken: set[int]
 ) -> DrawnTree:
     tree = mixture.trees[expert]
     leaves_below = _leaves_below(tree)
-    labels = [printable(str(label)) for label in mixture.classes.tolist()]
     order: list[tuple[int, int, int | None, str]] = []  # node, level, place of its parent, branch
     stack: list[tuple[int, int, int | None, str]] = [(0, 0, None, "")]
     while stack:
@@ -191,22 +195,45 @@ def _drawn(
     x, width = _across([parent for _, _, parent, _ in order])
     nodes = []
     for place, (node, level, parent, branch) in enumerate(order):
-        best = int(tree.value[node].argmax())
-        text = f"{labels[best]}\n{probability(tree.value[node, best])}"
+        answer, text = _leaf(mixture, expert, node)
         kind: Literal["test", "leaf", "cut"] = "leaf"
         if tree.feature[node] != LEAF and level < max_depth:
             kind, text = "test", names[tree.feature[node]]
         elif tree.feature[node] != LEAF:
-            kind, text = "cut", f"{leaves_below[node]} leaves,\nmostly {text}"
-        answer = best if kind == "leaf" else None
-        nodes.append(DrawnNode(x[place], level, kind, text, branch, parent, answer, node in taken))
+            most = "" if isinstance(mixture, RegressionMixture) else f",\nmostly {text}"
+            kind, text = "cut", f"{leaves_below[node]} leaves{most}"
+        own = answer if kind == "leaf" else None
+        nodes.append(DrawnNode(x[place], level, kind, text, branch, parent, own, node in taken))
     title = f"expert {expert}" if mixture.n_experts > 1 else "decision tree"
     if tree.depth > max_depth:
         title += f": {tree.n_leaves} leaves, depth {tree.depth}, drawn to depth {max_depth}"
     return DrawnTree(title, tuple(nodes), width)
 
 
-def _leaves_below(tree: Tree) -> np.ndarray:
+def _leaf(mixture: Model, expert: int, node: int) -> tuple[int, str]:
+    """Number of a leaf's colour, and what stands in it: class and purity, or a formula per output."""
+    if isinstance(mixture, RegressionMixture):
+        tree = mixture.trees[expert]
+        slopes = np.zeros((mixture.n_outputs, mixture.n_features)) if tree.slope is None else tree.slope[node]
+        parts = zip(mixture.outputs, tree.value[node].tolist(), slopes.tolist(), strict=True)
+        return expert, "\n".join(line for name, value, slope in parts for line in _formula(mixture, name, value, slope))
+    probabilities = mixture.trees[expert].value[node]
+    best = int(probabilities.argmax())
+    return best, f"{printable(str(mixture.classes.tolist()[best]))}\n{probability(probabilities[best])}"
+
+
+def _formula(mixture: RegressionMixture, name: str, value: float, slope: list[float]) -> list[str]:
+    """An output as a sum, in lines that are no longer than others in a box."""
+    terms = [
+        f"{'−' if s < 0 else '+'}\N{NO-BREAK SPACE}{number(abs(s), DIGITS)}·{printable(feature)}"
+        for feature, s in zip(mixture.feature_names, slope, strict=True)
+        if s
+    ]
+    first = number(value, DIGITS).replace("-", "−")
+    return textwrap.wrap(" ".join([f"{printable(name)} =", first, *terms]), _FORMULA, subsequent_indent="  ")
+
+
+def _leaves_below(tree: BaseTree) -> np.ndarray:
     leaves = (tree.feature == LEAF).astype(np.int64)
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
         leaves[node] = leaves[tree.left[node]] + leaves[tree.right[node]]
@@ -239,6 +266,11 @@ def _slot(tree: DrawnTree) -> float:
     return _LETTER * max(*ends, *tests, *branches) + 0.2
 
 
+def _lines(tree: DrawnTree) -> int:
+    """Lines of the box that has most."""
+    return max(node.text.count("\n") + 1 for node in tree.nodes)
+
+
 def _width(tree: DrawnTree, slot: float) -> float:
     """Inches for a tree: its boxes, and its title."""
     return max(tree.width * slot, _LETTER * len(tree.title))
@@ -264,10 +296,12 @@ def _rows(trees: Sequence[DrawnTree], slot: float, page: float) -> list[list[Dra
     return rows
 
 
-def _draw_one(axis: Any, tree: DrawnTree, left: float, top: float, slot: float, colours: Sequence[str]) -> None:
+def _draw_one(
+    axis: Any, tree: DrawnTree, left: float, top: float, slot: float, level: float, colours: Sequence[str]
+) -> None:
     middle = left + _width(tree, slot) / 2
     first = middle - tree.width * slot / 2
-    places = [(first + slot * node.x, top + _TITLE + _LEVEL * (node.level + 0.2)) for node in tree.nodes]
+    places = [(first + slot * node.x, top + _TITLE + level * (node.level + 0.2)) for node in tree.nodes]
     axis.text(middle, top + 0.18, tree.title, ha="center", va="center", fontsize=10, weight="bold")
     for node, (x, y) in zip(tree.nodes, places, strict=True):
         if node.parent is not None:
