@@ -8,6 +8,7 @@ from typing import Any
 from moet.envs.task import Floats
 from moet.model.base import BaseMixture
 from moet.model.digits import EXACT, TOLERANCE, rounded, simplify
+from moet.model.regression.mixture import RegressionMixture
 
 
 def shortened(model: Any, states: Floats, digits: int | None) -> Iterator[Any]:
@@ -28,3 +29,5 @@ def shortened(model: Any, states: Floats, digits: int | None) -> Iterator[Any]:
         return
     for tolerance in (TOLERANCE, TOLERANCE / 4, 0.0):
         yield simplify(model, states, tolerance=tolerance)
+    if isinstance(model, RegressionMixture):  # what is the same to a hundredth may not be, where a hill is just climbed
+        yield from (rounded(model, figures) for figures in (3, 4, 6))
