@@ -145,11 +145,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("--only", help="a table")
+    parser.add_argument("--seed", type=int, help="rows of this seed only")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     rows = json.loads(options.rows.read_text()) if options.rows.exists() else {}
     for plan in [] if options.show else plans():
-        if plan.key not in rows and options.only in (None, plan.table):
+        if plan.key not in rows and options.only in (None, plan.table) and options.seed in (None, plan.seed):
             rows[plan.key] = row(plan)
             unfinished = options.rows.with_suffix(".part")
             unfinished.write_text(json.dumps(rows, indent=1))

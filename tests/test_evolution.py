@@ -40,6 +40,14 @@ def test_a_search_among_one_number():
     assert evolution.centre == pytest.approx([2], abs=0.01)
 
 
+def test_a_search_among_very_many_numbers_learns_no_pairs_of_them():
+    evolution = Evolution(np.zeros(600), 0.3, population=12, seed=0)
+    begin = np.mean(sphere(evolution.ask()))
+    for _ in range(30):
+        evolution.tell(sphere(evolution.ask()))
+    assert np.mean(sphere(evolution.ask())) > begin
+
+
 def test_to_ask_twice_is_to_ask_once():
     evolution = search()
     assert np.array_equal(evolution.ask(), evolution.ask())

@@ -12,6 +12,9 @@ from moet.errors import InputError
 
 Floats = NDArray[np.float64]
 
+MANY_NUMBERS = 500
+"""Beyond them only the spread of each number is learned: all pairs of them would be too many to learn, and to solve."""
+
 
 class Evolution:
     """A normal distribution over points that moves to where scores are high and takes on their shape.
@@ -53,6 +56,7 @@ class Evolution:
             "popsize": population,
             "randn": lambda *shape: rng.standard_normal(shape),  # its own default draws from NumPy's global state
             "seed": np.nan,
+            "CMA_diagonal": len(start) > MANY_NUMBERS,
             "verbose": -9,
         }
         # it knows no search among one number: a second one that nobody looks at costs nothing

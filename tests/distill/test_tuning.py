@@ -120,9 +120,20 @@ def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(tmp_path, monkeypat
     assert finished.mixture == whole.mixture
     with pytest.raises(CheckpointError, match="belongs to another run: its seed"):
         tune(weak_car(), CAR, **QUICK, seed=1, checkpoint=tmp_path)
-    (tmp_path / "tuning.json").write_text("{")
-    with pytest.raises(CheckpointError, match="damaged"):
-        tune(weak_car(), CAR, **QUICK, checkpoint=tmp_path)
+    saved = json.loads((tmp_path / "tuning.json").read_text())
+    for damaged in (
+        saved | {"told": []},
+        saved | {"told": saved["told"][:-1]},
+        saved | {"told": [[float("nan")] * len(row) for row in saved["told"]]},
+        saved | {"told": [row[1:] for row in saved["told"]]},
+        saved | {"checks": saved["checks"] * 2},
+        saved | {"checks": [[1.0]]},
+        [],
+        "{",
+    ):
+        (tmp_path / "tuning.json").write_text(damaged if isinstance(damaged, str) else json.dumps(damaged))
+        with pytest.raises(CheckpointError, match="damaged"):
+            tune(weak_car(), CAR, **QUICK, checkpoint=tmp_path)
 
 
 def test_no_episode_to_select_by_is_one_to_report_or_to_learn_from(monkeypatch):

@@ -173,7 +173,7 @@ class Tuning:
             note = ""
             for number in range(self.generations):
                 self._search.tell(told[number] if number < len(told) else self._generation(number))
-                if (number + 1) % CHECK_EVERY == 0 or number == self.generations - 1:
+                if self._checks_after(number + 1) > len(self._middles):
                     if len(self._middles) == len(checks):
                         checks.append(self._merit(self._middle(), Purpose.SELECTION, 1))
                     self._middles.append(self._middle())
@@ -250,14 +250,21 @@ class Tuning:
             return [], []
         try:
             document = json.loads(content)
-            told, checks = document["told"], [Merit(*check) for check in document["checks"]]
             settings = document["settings"]
+            told, checks = np.array(document["told"], float), [Merit(*check) for check in document["checks"]]
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"the checkpoint {self._store} is damaged ({error}); remove it to begin again"
             ) from None
         check_same(self._store, self._identity(), settings)
-        return told, checks
+        whole = told.ndim == 2 and 0 < len(told) <= self.generations and told.shape[1] == self.population
+        if not whole or not np.isfinite(told).all() or len(checks) != self._checks_after(len(told)):
+            raise CheckpointError(f"the checkpoint {self._store} is damaged; remove it to begin again")
+        return told.tolist(), checks
+
+    def _checks_after(self, generations: int) -> int:
+        """How often the middle of the search has played the episodes for selection by then."""
+        return generations // CHECK_EVERY + (generations == self.generations and generations % CHECK_EVERY > 0)
 
     def _save(self, checks: Sequence[Merit]) -> None:
         if self._store is None:
