@@ -79,11 +79,10 @@ def test_why_refuses_options_about_labels(run, law, option):
     assert "this model answers with numbers" in result.stderr
 
 
-def test_other_commands_say_which_read_it(run, law):
-    for arguments in (["explore", law],):
-        result = run(*arguments)
-        assert result.exit_code == Exit.USAGE
-        assert "answers with numbers (torque)" in result.stderr
+def test_explore_writes_a_page(run, law, tmp_path):
+    page = tmp_path / "law.html"
+    assert run("explore", law, "--no-open", "-o", page).exit_code == Exit.OK
+    assert '"torque"' in page.read_text()
 
 
 WHERE = ["--where", "-1<=angle<=1, 0<=speed<=1"]

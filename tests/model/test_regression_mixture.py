@@ -231,7 +231,6 @@ def test_a_regression_tree_of_scikit_learn_is_a_model(n_outputs):
 READERS = {
     "as_mixture": as_mixture,
     "why": lambda model: explain.why(model, [0.0, 0.0]),
-    "explorer": lambda model: explain.explorer(model, data=np.zeros((2, 2))),
     "differences": lambda model: verify.differences(model, model),
     "safe": lambda model: verify.safe(model, systems.mountaincar(), 1),
 }

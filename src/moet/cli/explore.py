@@ -40,13 +40,13 @@ def explore(
         check_writable(output)
     from moet.cli.pictures import EPISODES, Subject
     from moet.explain.explorer import explorer
-    from moet.model.file import as_mixture, digest
+    from moet.model.file import as_model, digest
 
-    mixture = as_mixture(model)
+    mixture = as_model(model)
     subject = Subject(model, mixture, env=None, data=data, seed=0)
     page = explorer(
         mixture,
-        compare=None if compare is None else as_mixture(compare),
+        compare=None if compare is None else as_model(compare),
         data=_rows(subject),
         units=subject.units,
         names=_names(model, compare),

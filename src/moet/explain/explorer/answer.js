@@ -1,6 +1,33 @@
-// The answer itself, with the probabilities behind it.
+// The answer itself, with the probabilities behind it, or the outputs.
+
+function updateOutputs(page) {
+  const part = (model, i) => {
+    const fact = page.facts[i];
+    const one = model.isHard ? `answered by expert ${fact.expert}` : "mean of all experts";
+    const pair = page.models.length > 1; // side by side there is no room for the name of the output
+    return html(
+      "div",
+      { class: "answer" },
+      pair ? html("div", { class: "note" }, model.name) : null,
+      html("div", { class: "verdict", id: `verdict-${i}` }, page.chip(fact.answer, !pair)),
+      html("div", { class: "note" }, model.nExperts === 1 ? "one tree" : one),
+      outputTable(page, model, fact),
+    );
+  };
+  byId("answers").replaceChildren(...page.models.map(part));
+  const [first, second] = page.facts;
+  byId("agreement").hidden = !second;
+  if (second) {
+    const most = Math.max(...first.outputs.map((value, o) => Math.abs(value - second.outputs[o])));
+    const agree = "The models agree here.";
+    byId("agreement").textContent = most === 0 ? agree : `The models differ here by up to ${shown(most)}.`;
+    byId("agreement").classList.toggle("disagree", most !== 0);
+  }
+  byId("answer-note").textContent = "Bars: from the least to the largest value of the colour scale.";
+}
 
 function updateAnswer(page) {
+  if (page.outputs) return updateOutputs(page);
   byId("answers").replaceChildren(
     ...page.models.map((model, i) => {
       const fact = page.facts[i];

@@ -4,8 +4,13 @@ class Page {
   constructor(content) {
     this.features = content.features;
     this.choices = choicesOf(content.features);
-    this.classes = content.classes;
-    this.models = content.models.map((part) => new Model(part, content.classes.length));
+    this.classes = content.classes ?? [];
+    this.outputs = content.outputs; // null if the answers are labels
+    this.output = 0; // the one that is shown
+    this.scales = (content.outputs ?? []).map((output) => new Scale(output.span));
+    this.models = content.models.map((part) =>
+      content.outputs ? new LawModel(part, content.outputs) : new Model(part, content.classes.length),
+    );
     this.rows = content.rows;
     this.start = content.rows ? content.start : content.start.map((value, k) => this.rounded(k, value));
     this.x = Float64Array.from(this.start);
@@ -29,6 +34,52 @@ class Page {
   label(feature) {
     const { name, unit } = this.features[feature];
     return unit ? `${name} [${unit}]` : name;
+  }
+
+  /** The scale of the output that is shown; undefined if the answers are labels. */
+  scale() {
+    return this.scales[this.output];
+  }
+
+  outputLabel(output = this.output) {
+    const { name, unit } = this.outputs[output];
+    return unit ? `${name} [${unit}]` : name;
+  }
+
+  /** An answer in words: a label, or the output that is shown. */
+  answerText(answer, named = true) {
+    if (!this.outputs) return classLabel(this, answer);
+    if (Number.isNaN(answer)) return "no answer";
+    const { name, unit } = this.outputs[this.output];
+    return `${named ? `${name} ` : ""}${shown(answer, 5)} ${unit}`.trim();
+  }
+
+  /** Colour of a class, an expert or a number. */
+  fill(kind) {
+    if (this.outputs && this.colourBy === "answer") return this.scale().css(kind);
+    return kind < 0 ? "transparent" : this.palette.solid(kind);
+  }
+
+  /** An answer with its colour. */
+  chip(answer, named = true) {
+    if (!this.outputs) return classChip(this, answer);
+    const swatch = html("span", { class: "swatch", "aria-hidden": "true" });
+    swatch.style.background = this.scale().css(answer);
+    const text = this.answerText(answer, named);
+    return html("span", { class: "chip" }, swatch, html("span", { class: "chip-label", title: text }, text));
+  }
+
+  legend() {
+    if (this.outputs) return this.scale().legend(this);
+    return this.classes.slice(0, 24).map((_, c) => classChip(this, c));
+  }
+
+  chooseOutput(output) {
+    this.output = output;
+    for (const model of this.models) model.shown = output;
+    this.differingRows = undefined;
+    byId("legend").replaceChildren(...this.legend());
+    this.later();
   }
 
   /** Unit to be written behind a number; some are themselves a number of units, such as "10 m". */
@@ -90,13 +141,15 @@ class Page {
 
   sayDifference(share) {
     const where = `${percent(share)} of this map${this.rowDifference()}`;
-    byId("difference").textContent = `Hatched: the models disagree, on ${where}.`;
+    const how = this.outputs ? "differ by more than a hundredth of the scale" : "disagree";
+    byId("difference").textContent = `Hatched: the models ${how}, on ${where}.`;
   }
 
   rowDifference() {
     if (!this.rows) return "";
     const [first, second] = this.models;
-    this.differingRows ??= this.rows.values.filter((row) => first.answer(row) !== second.answer(row)).length;
+    const apart = (a, b) => (this.outputs ? this.scale().apart(a, b) : a !== b);
+    this.differingRows ??= this.rows.values.filter((row) => apart(first.answer(row), second.answer(row))).length;
     return ` and on ${this.differingRows} of the ${this.rows.values.length} rows`;
   }
 
@@ -113,7 +166,12 @@ class Page {
     byId("ranges").textContent = content.ranges;
     byId("rows-note").textContent = content.rows?.note ?? "";
     byId("lines-note").hidden = !this.models.some((model) => model.isHard && model.nExperts > 1);
-    byId("legend").replaceChildren(...this.classes.slice(0, 24).map((_, c) => classChip(this, c)));
+    byId("legend").replaceChildren(...this.legend());
+    byId("output-choice").hidden = (this.outputs?.length ?? 1) < 2;
+    const output = (_, o) => html("option", { value: o }, this.outputLabel(o));
+    byId("output").replaceChildren(...(this.outputs ?? []).map(output));
+    if (this.outputs) byId("flips-title").textContent = "Nearest other laws";
+    if (this.outputs) byId("map-title").textContent = "Map";
     byId("random").hidden = byId("rows-toggle").hidden = !this.rows;
     const option = (k) => html("option", { value: k }, this.label(k));
     for (const [axis, id] of ["axis-x", "axis-y"].entries()) {
@@ -140,7 +198,7 @@ class Page {
     const adopt = () => {
       this.palette.refresh();
       theme.setAttribute("aria-pressed", String(this.palette.dark));
-      byId("legend").replaceChildren(...this.classes.slice(0, 24).map((_, c) => classChip(this, c)));
+      byId("legend").replaceChildren(...this.legend());
       this.later();
     };
     theme.addEventListener("click", () => {
@@ -163,6 +221,7 @@ class Page {
       byId("legend").hidden = this.colourBy === "expert";
       this.later();
     });
+    byId("output").addEventListener("change", (event) => this.chooseOutput(Number(event.target.value)));
     byId("which-model").addEventListener("change", (event) => {
       this.shownModel = Number(event.target.value);
       this.later();

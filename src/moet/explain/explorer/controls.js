@@ -44,7 +44,8 @@ class Controls {
       places.forEach((changes, i) => {
         Object.assign(x, changes);
         const answer = model.answer(x);
-        pixels[i] = pixel(answer < 0 ? page.palette.paper : colour(answer));
+        if (page.outputs) pixels[i] = pixel(Number.isNaN(answer) ? page.palette.paper : page.scale().channels(answer));
+        else pixels[i] = pixel(answer < 0 ? page.palette.paper : colour(answer));
       });
       for (const k of row.features) x[k] = page.x[k];
       context.putImageData(image, 0, 0);

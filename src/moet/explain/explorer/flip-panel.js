@@ -10,7 +10,8 @@ class FlipPanel {
 
   update(model, x) {
     const { page } = this;
-    this.found = nearestFlips(model, page, x);
+    byId("flips-card").hidden = Boolean(page.outputs) && !model.isHard; // a mean has no laws to leave
+    this.found = byId("flips-card").hidden ? [] : nearestFlips(model, page, x);
     const changing = this.found.filter((flip) => flip.to !== null).sort((a, b) => a.size - b.size);
     const never = this.found.filter((flip) => flip.to === null);
     const visible = this.all ? changing : changing.slice(0, FIRST_SHOWN);
@@ -32,7 +33,7 @@ class FlipPanel {
     const change = `${from} → ${flip.above ? "just above " : ""}${to} ${page.unit(flip.feature)}`;
     const size = `${signed(flip.change)}, ${percent(flip.size)} of its range${beyond}`;
     const note = `${size}; ${this.cause(model, flip)}${unsought}`;
-    return this.item(feature.name, flip.answer, change, note, { [flip.feature]: flip.to });
+    return this.item(model, x, feature.name, flip.answer, change, note, { [flip.feature]: flip.to });
   }
 
   choiceRow(model, x, flip) {
@@ -40,7 +41,8 @@ class FlipPanel {
     const from = choice.values[choiceAt(choice, x)] ?? "(none of these)";
     const others = flip.more ? `; so do ${counted(flip.more, "other value")}` : "";
     const note = `${this.cause(model, flip)}${others}`;
-    return this.item(choice.column, flip.answer, `${from} → ${choice.values[flip.to]}`, note, chosen(choice, flip.to));
+    const change = `${from} → ${choice.values[flip.to]}`;
+    return this.item(model, x, choice.column, flip.answer, change, note, chosen(choice, flip.to));
   }
 
   cause(model, flip) {
@@ -48,15 +50,16 @@ class FlipPanel {
     return model.isHard ? "a test in the tree" : "the vote";
   }
 
-  item(name, answer, change, note, changes) {
+  item(model, x, name, kind, change, note, changes) {
     const { page } = this;
-    const told = `Change ${name}: ${change}, where the answer is ${classLabel(page, answer)}`;
+    const answer = page.outputs ? model.answer(Object.assign(Float64Array.from(x), changes)) : kind;
+    const told = `Change ${name}: ${change}, where the answer is ${page.answerText(answer)}`;
     const onclick = () => page.move(changes);
     return html(
       "li",
       {},
       html("strong", {}, ...breakable(name)),
-      classChip(page, answer),
+      page.chip(answer),
       html("button", { type: "button", title: "Move the input there", "aria-label": told, onclick }, "Go"),
       html("div", { class: "number" }, change),
       html("div", { class: "note" }, note),
@@ -80,6 +83,12 @@ class FlipPanel {
   }
 
   meaning(model) {
+    if (model.hasNumbers) {
+      return (
+        "One feature at a time, the others held: the nearest value at which another law answers, with the output " +
+        "there. moet closest finds the nearest input with an output that you name, and proves that none is nearer."
+      );
+    }
     const how = model.isHard
       ? "the nearest value with another answer, found by going through the tree's thresholds and the gate's " +
         "crossings and checked by running the model"

@@ -61,7 +61,7 @@ function snapped(value, sign, whole) {
 
 function hardFlip(model, point, feature, sign, { whole }) {
   const x = Float64Array.from(point);
-  const before = model.hard(x);
+  const before = model.kind(x);
   for (let cells = 0; cells < MAX_CELLS; cells += 1) {
     const expert = model.ask(x);
     const leafEnd = endOfLeaf(model, expert, x, feature, sign);
@@ -71,7 +71,7 @@ function hardFlip(model, point, feature, sign, { whole }) {
     const next = gateFirst ? nextExpert(model, expert, x, feature, sign, crossing, leafEnd) : leafEnd;
     if (!Number.isFinite(next)) return { to: null };
     x[feature] = snapped(next, sign, whole);
-    const after = model.hard(x);
+    const after = model.kind(x);
     if (after === before) continue;
     const takesOver = model.expert !== expert;
     return { to: x[feature], answer: after, expert: model.expert, takesOver, above: sign > 0 && !takesOver && !whole };
@@ -103,10 +103,10 @@ function softFlip(model, point, feature, sign, range) {
 
 /** The values of a text column with another answer: the first of them, and how many more there are. */
 function choiceFlip(model, point, choice) {
-  const before = model.answer(point);
+  const before = model.kind(point);
   const expert = model.expert;
   const flips = choice.values.flatMap((_, i) => {
-    const answer = model.answer(Object.assign(Float64Array.from(point), chosen(choice, i)));
+    const answer = model.kind(Object.assign(Float64Array.from(point), chosen(choice, i)));
     return answer === before ? [] : [{ to: i, answer, expert: model.expert, takesOver: model.expert !== expert }];
   });
   if (!flips.length) return { choice, to: null, size: Infinity };

@@ -23,7 +23,7 @@ class DecisionMap {
     this.canvas.style.left = `${MARGIN.left}px`;
     this.canvas.style.top = `${MARGIN.top}px`;
     this.marks.overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.answers = new Int16Array(this.width * this.height);
+    this.answers = new (this.model.hasNumbers ? Float64Array : Int16Array)(this.width * this.height);
     this.experts = new Int16Array(this.width * this.height);
     this.shades = new Uint8Array(this.width * this.height);
   }
@@ -56,7 +56,7 @@ class DecisionMap {
       if (known && i % known === 0) continue;
       x[horizontal] = this.across(i);
       const answer = model.answer(x);
-      const shade = model.isHard || answer < 0 ? SHADES - 1 : Math.round(model.votes[answer] * (SHADES - 1));
+      const shade = model.isHard || model.hasNumbers || answer < 0 ? SHADES - 1 : Math.round(model.votes[answer] * (SHADES - 1));
       for (let at = start + i; at < start + Math.min(i + step, width); at += 1) {
         this.answers[at] = answer;
         this.experts[at] = model.expert;
@@ -78,7 +78,10 @@ class DecisionMap {
     const shade = (kind, level) => pixel(palette.region(kind, byExpert ? 1 : 0.25 + (0.75 * level) / (SHADES - 1)));
     const colours = new Int32Array((kinds + 1) * SHADES); // the first are for "no answer"
     for (let i = 0; i < colours.length; i += 1) colours[i] = shade(Math.floor(i / SHADES) - 1, i % SHADES);
-    const ink = pixel(palette.ink);
+    const numbers = page.scale();
+    const nothing = pixel(palette.region(-1));
+    // on a scale from dark to light no single colour can be seen everywhere: there borders are white beside black
+    const [bright, dim] = numbers ? [pixel([255, 255, 255]), pixel([0, 0, 0])] : [pixel(palette.ink), pixel(palette.ink)];
     const thin = pixel(mixed(palette.ink, palette.paper, 0.45));
     const image = this.canvas.getContext("2d").createImageData(width, height);
     const pixels = new Int32Array(image.data.buffer);
@@ -88,10 +91,12 @@ class DecisionMap {
     for (let row = 0, at = 0; row < height; row += 1) {
       for (let i = 0; i < width; i += 1, at += 1) {
         const kind = byExpert ? experts[at] : answers[at];
-        pixels[at] = colours[(kind + 1) * SHADES + shades[at]];
-        if (other && other.answers[at] !== answers[at]) {
+        const number = numbers && !byExpert;
+        if (number) pixels[at] = Number.isNaN(kind) ? nothing : pixel(numbers.channels(kind));
+        else pixels[at] = colours[(kind + 1) * SHADES + shades[at]];
+        if (other && (numbers ? numbers.apart(other.answers[at], answers[at]) : other.answers[at] !== answers[at])) {
           differing += 1;
-          if ((i + row) % 9 < 3) pixels[at] = ink;
+          if ((i + row) % 9 < 3) pixels[at] = bright;
         }
         if (!borders) continue;
         const here = experts[at];
@@ -99,9 +104,9 @@ class DecisionMap {
         const below = row + 1 < height ? experts[at + width] : here;
         if (here === right && here === below) continue;
         const strong = here === active || right === active || below === active;
-        pixels[at] = strong ? ink : thin;
-        if (strong && i > 0) pixels[at - 1] = ink;
-        if (strong && row > 0) pixels[at - width] = ink;
+        pixels[at] = strong ? bright : thin;
+        if (strong && i > 0) pixels[at - 1] = dim;
+        if (strong && row > 0) pixels[at - width] = dim;
       }
     }
     this.canvas.getContext("2d").putImageData(image, 0, 0);
@@ -114,12 +119,14 @@ class DecisionMap {
     const { page } = this;
     const context = this.canvas.getContext("2d");
     const [horizontal, vertical] = page.axes;
+    if (this.rowOutput !== page.output) this.rowKinds = null;
+    this.rowOutput = page.output;
     this.rowKinds ??= page.rows.values.map((row) => ({ answer: this.model.answer(row), expert: this.model.expert }));
     context.lineWidth = 1;
     context.strokeStyle = `rgb(${page.palette.paper.join(" ")})`;
     page.rows.values.forEach((row, i) => {
       const kind = this.rowKinds[i][page.colourBy];
-      context.fillStyle = kind < 0 ? "transparent" : page.palette.solid(kind);
+      context.fillStyle = page.fill(kind);
       context.beginPath();
       const left = this.place(0, row[horizontal]) - MARGIN.left;
       context.arc(left, this.place(1, row[vertical]) - MARGIN.top, 2.6, 0, 2 * Math.PI);

@@ -60,7 +60,7 @@ class Maps {
   update() {
     if (!this.width) return;
     const { page } = this;
-    const held = JSON.stringify([page.axes, Array.from(page.x).filter((_, k) => !page.axes.includes(k))]);
+    const held = JSON.stringify([page.axes, page.output, Array.from(page.x).filter((_, k) => !page.axes.includes(k))]);
     const active = page.facts.map((fact) => fact.expert);
     const look = JSON.stringify([page.colourBy, page.showRows, page.palette.dark, active]);
     if (held !== this.held) {
@@ -78,7 +78,7 @@ class Maps {
       map.marks.point(i === page.shownModel ? page.flips : []);
       const [a, b] = page.axes;
       const where = `${page.label(a)} ${shown(page.x[a])}, ${page.label(b)} ${shown(page.x[b])}`;
-      const answer = classLabel(page, page.facts[i].answer);
+      const answer = page.answerText(page.facts[i].answer);
       map.frame.setAttribute("aria-label", `Decision map of ${map.model.name}. ${where}: ${answer}`);
     });
   }

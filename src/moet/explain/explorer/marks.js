@@ -43,6 +43,7 @@ class MapMarks {
     const columns = Math.floor(width / step);
     const rows = Math.floor(height / step);
     const byExpert = page.colourBy === "expert";
+    if (page.outputs && !byExpert) return this.labels.replaceChildren(); // colours are numbers, not names
     const kinds = byExpert ? experts : answers;
     const kindAt = (r, c) => kinds[(r * step + 3) * width + c * step + 3];
     const roomiest = new Map(); // kind -> [side of the largest square inside, row, column]

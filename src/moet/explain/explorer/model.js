@@ -112,6 +112,11 @@ class Model {
     return this.isHard ? this.hard(x) : this.soft(x);
   }
 
+  /** What tells answers apart along a line. */
+  kind(x) {
+    return this.answer(x);
+  }
+
   /** Everything that is said about one input. */
   explain(x) {
     const answer = this.answer(x);

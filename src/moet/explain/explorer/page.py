@@ -11,21 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.explain.explorer.ranges import Range, choice_columns, slider_ranges, telling_features
+from moet.explain.explorer.ranges import Range, answers_of, choice_columns, slider_ranges, telling_features
 from moet.explain.text import feature_index
-from moet.model.file import as_mixture, digest
-from moet.model.mixture import Mixture
+from moet.model.file import Model, as_model, digest
+from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import summary
-from moet.model.tree import Tree
+from moet.model.tree import BaseTree
 from moet.page import assembled
 
 MAX_ROWS = 1000
 """Rows of data that are drawn; more would hide the map."""
 
+_SCALE_ROWS = 2000
+"""Inputs that say which numbers a colour scale spans."""
+
 _SCRIPTS = (
     "dom.js",
     "numbers.js",
     "model.js",
+    "laws.js",
     "colours.js",
     "flips.js",
     "flip-panel.js",
@@ -56,16 +60,16 @@ def explorer(
 
     Parameters
     ----------
-    model : Mixture, fitted classifier, policy, or path of a model file
-        What to explore. The hard answers in the browser have the same bits as those of
-        :meth:`moet.Mixture.predict_hard`; the votes of a soft model may differ in the last digits of ``exp``.
+    model : mixture, fitted estimator, policy, or path of a model file
+        What to explore. The hard answers in the browser, labels or numbers, have the same bits as those of
+        ``predict_hard``; those of a soft model may differ in the last digits of ``exp``.
     compare : same kinds, optional
-        A second model with the same features and classes, to be shown beside the first.
+        A second model with the same features and classes, or outputs, to be shown beside the first.
     data : array of float, shape (n_rows, n_features), optional
         Inputs to draw on the map and to take the ranges of the sliders from. At most ``MAX_ROWS`` of them are put into
         the page, drawn at random (always the same ones).
     units : mapping, optional
-        From names of features to their units; a pure number has none, or an empty one.
+        From names of features and outputs to their units; a pure number has none, or an empty one.
     names : sequence of str
         How to call the model, and the second one.
     source : str
@@ -79,23 +83,28 @@ def explorer(
     Raises
     ------
     InputError
-        If the second model has other features or classes, or the data do not fit the model.
+        If the second model has other features, classes or outputs, or the data do not fit the model.
     """
-    mixtures = [as_mixture(model)]
+    mixtures = [as_model(model)]
     if compare is not None:
-        mixtures.append(as_mixture(compare))
+        mixtures.append(as_model(compare))
         _check_comparable(*mixtures)
     names = names[: len(mixtures)]
     units = {} if units is None else units
     for name in units:
-        feature_index(name, mixtures[0].feature_names)
+        feature_index(name, (*mixtures[0].feature_names, *outputs_of(mixtures[0])))
     content = _content(mixtures, names, units, None if data is None else _rows(mixtures[0], data), source)
     here = files(__package__)
     return assembled(here, [here.joinpath(name) for name in _SCRIPTS], content)
 
 
+def outputs_of(mixture: Model) -> tuple[str, ...]:
+    """Names of the outputs of a model that answers with numbers."""
+    return mixture.outputs if isinstance(mixture, RegressionMixture) else ()
+
+
 def _content(
-    mixtures: list[Mixture],
+    mixtures: list[Model],
     names: Sequence[str],
     units: Mapping[str, str],
     rows: NDArray[np.float64] | None,
@@ -119,7 +128,8 @@ def _content(
     telling = telling_features(first, ranges, sample[:64])
     return {
         "features": features,
-        "classes": [str(label) for label in first.classes.tolist()],
+        "classes": None if isinstance(first, RegressionMixture) else [str(c) for c in first.classes.tolist()],
+        "outputs": _outputs(first, units, ranges, sample) if isinstance(first, RegressionMixture) else None,
         "models": [_model(mixture, name) for mixture, name in zip(mixtures, names, strict=True)],
         "start": start.tolist(),
         "axes": [*sorted(telling, key=lambda k: choices[k] is not None), 0][:2],  # numbers first
@@ -128,18 +138,44 @@ def _content(
     }
 
 
-def _model(mixture: Mixture, name: str) -> dict[str, Any]:
+def _outputs(
+    mixture: RegressionMixture, units: Mapping[str, str], ranges: Sequence[Range], sample: NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """Names, units and bounds of the outputs, and the ends of their colour scales: what occurs in the ranges."""
+    low, high = ([r.low for r in ranges], [r.high for r in ranges])
+    rows = np.concatenate([sample, np.random.default_rng(0).uniform(low, high, (_SCALE_ROWS, len(ranges)))])
+    values = answers_of(mixture, rows)
+    outputs = []
+    for o, (name, least, most) in enumerate(zip(mixture.outputs, mixture.low, mixture.high, strict=True)):
+        finite = values[np.isfinite(values[:, o]), o]
+        span = [float(finite.min()), float(finite.max())] if len(finite) else [0.0, 1.0]
+        span = span if span[0] < span[1] else [span[0] - 0.5, span[1] + 0.5]
+        bounds = {"low": _bound(least), "high": _bound(most)}
+        outputs.append({"name": name, "unit": units.get(name, ""), "span": span} | bounds)
+    return outputs
+
+
+def _bound(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _model(mixture: Model, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "digest": digest(mixture),
         "summary": summary(mixture),
         "prediction": mixture.prediction,
         "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
-        "trees": [{part: getattr(tree, part).tolist() for part in Tree.__dataclass_fields__} for tree in mixture.trees],
+        "trees": [_tree(tree) for tree in mixture.trees],
     }
 
 
-def _rows(mixture: Mixture, data: ArrayLike) -> NDArray[np.float64]:
+def _tree(tree: BaseTree) -> dict[str, Any]:
+    arrays = {part: getattr(tree, part) for part in tree.__dataclass_fields__}
+    return {part: array.tolist() for part, array in arrays.items() if array is not None}
+
+
+def _rows(mixture: Model, data: ArrayLike) -> NDArray[np.float64]:
     mixture.expert(data)  # says what is wrong with them
     rows = np.asarray(data, dtype=np.float64)
     if len(rows) == 0:
@@ -180,12 +216,19 @@ def _about_rows(rows: NDArray[np.float64], sample: NDArray[np.float64], source: 
     )
 
 
-def _check_comparable(first: Mixture, second: Mixture) -> None:
+def _check_comparable(first: Model, second: Model) -> None:
     if first.feature_names != second.feature_names:
         raise InputError(
             f"only models with the same features in the same order can be compared; the first has "
             f"{_listed(first.feature_names)}, the second {_listed(second.feature_names)}"
         )
+    if isinstance(first, RegressionMixture) or isinstance(second, RegressionMixture):
+        if outputs_of(first) != outputs_of(second):
+            raise InputError(
+                f"only models with the same outputs in the same order can be compared; the first has "
+                f"{_listed(outputs_of(first)) or 'labels'}, the second {_listed(outputs_of(second)) or 'labels'}"
+            )
+        return
     ours, theirs = first.classes.tolist(), second.classes.tolist()
     if ours != theirs:
         raise InputError(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.mixture import Mixture
+from moet.errors import InputError
+from moet.model.file import Model
+from moet.model.regression.mixture import RegressionMixture
 
 _LIMIT = 1e300
 """Ranges end here, so that their lengths are finite."""
@@ -31,7 +33,7 @@ class Range(NamedTuple):
     whole: bool
 
 
-def slider_ranges(mixtures: Sequence[Mixture], rows: NDArray[np.float64] | None) -> list[Range]:
+def slider_ranges(mixtures: Sequence[Model], rows: NDArray[np.float64] | None) -> list[Range]:
     """Range of every feature.
 
     With rows: the values in them, widened to thresholds of the models beyond. Without: the thresholds and a quarter of
@@ -54,19 +56,46 @@ def choice_columns(names: Sequence[str], ranges: Sequence[Range]) -> list[tuple[
     return [choice if choice and shared[choice[0]] > 1 else None for choice in split]
 
 
-def telling_features(mixture: Mixture, ranges: Sequence[Range], rows: NDArray[np.float64]) -> list[int]:
-    """Features in the order of how often moving one of them alone changes the answer to one of ``rows``."""
-    answers = mixture.predict(rows)
+def telling_features(mixture: Model, ranges: Sequence[Range], rows: NDArray[np.float64]) -> list[int]:
+    """Features in the order of how often moving one of them alone changes the answer to one of ``rows``.
+
+    Of numbers: of how much it does, each output measured by its spread.
+    """
+    answers = answers_of(mixture, rows)
     changes = []
     for k, (low, high, _) in enumerate(ranges):
         values = np.linspace(low, high, 25)
         moved = np.repeat(rows, len(values), axis=0)
         moved[:, k] = np.tile(values, len(rows))
-        changes.append(np.mean(mixture.predict(moved) != np.repeat(answers, len(values))))
+        after, before = answers_of(mixture, moved), np.repeat(answers, len(values), axis=0)
+        changes.append(_change(before, after) if isinstance(mixture, RegressionMixture) else np.mean(after != before))
     return sorted(range(len(ranges)), key=lambda k: -changes[k])
 
 
-def _range(mixtures: Sequence[Mixture], feature: int, values: NDArray[np.float64] | None) -> Range:
+def answers_of(mixture: Model, rows: NDArray[np.float64]) -> NDArray[Any]:
+    """Answers to all rows; NaN for each whose sums overflow."""
+    if not isinstance(mixture, RegressionMixture):
+        return mixture.predict(rows)
+    try:
+        return mixture.predict(rows)
+    except InputError:
+        return np.concatenate([_answer(mixture, row) for row in rows])
+
+
+def _answer(mixture: RegressionMixture, row: NDArray[np.float64]) -> NDArray[np.float64]:
+    try:
+        return mixture.predict(row[None])
+    except InputError:
+        return np.full((1, mixture.n_outputs), np.nan)
+
+
+def _change(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Mean change of outputs, each measured by its spread."""
+    spread = np.nanstd(after, axis=0)
+    return float(np.nan_to_num(np.abs(after - before) / np.where(spread > 0, spread, 1.0)).mean())
+
+
+def _range(mixtures: Sequence[Model], feature: int, values: NDArray[np.float64] | None) -> Range:
     thresholds = np.unique(np.concatenate([t.threshold[t.feature == feature] for m in mixtures for t in m.trees]))
     if values is not None:
         low, high = np.min([*values, *thresholds]), np.max([*values, *thresholds])
@@ -86,7 +115,7 @@ def _range(mixtures: Sequence[Mixture], feature: int, values: NDArray[np.float64
     return Range(float(np.clip(low, -_LIMIT, _LIMIT)), float(np.clip(high, -_LIMIT, _LIMIT)), whole)
 
 
-def _gate_reach(mixture: Mixture, feature: int) -> float:
+def _gate_reach(mixture: Model, feature: int) -> float:
     """How far from zero a feature alone has moved the gate's scores apart; infinite if it never does."""
     weights = mixture.gate_weights[:, feature]
     slope = float(np.max(np.abs(weights - weights.mean())))

@@ -90,6 +90,14 @@ class TreePanel {
   node(entry, x, y) {
     const { page, model } = this;
     const lit = entry.lit ? " lit" : "";
+    if (entry.isLeaf && page.outputs) {
+      const fill = page.palette.solid(model.roots.indexOf(this.root));
+      const dot = svg("circle", { class: `leaf${lit}`, cx: x, cy: y, r: 7, fill });
+      const law = formula(page, model, entry.node, page.output);
+      const short = law.length > 64 ? `${law.slice(0, 63)}…` : law;
+      const text = svg("text", { class: `answer-label${lit}`, x: x + 13, y: y + 4 }, short);
+      return svg("g", {}, dot, text, svg("title", {}, law));
+    }
     if (entry.isLeaf) {
       const answer = model.nodeClass[entry.node];
       const probability = model.value[entry.node * model.nClasses + answer];
@@ -126,7 +134,7 @@ class TreePanel {
     });
     const mark = svg("path", { class: "fold", d: `M${x - 5} ${y - 6}L${x + 6} ${y}L${x - 5} ${y + 6}Z` });
     const text = svg("text", { class: "faint", x: x + 11 + width + 8, y: y + 4 }, `${total} leaves`);
-    const told = counts.map((count, c) => (count ? `${count} ${page.classes[c]}` : "")).filter(Boolean).join(", ");
+    const told = counts.map((count, c) => (count ? `${count} ${page.classes[c] ?? "laws"}` : "")).filter(Boolean).join(", ");
     return svg("g", this.button(node, `Unfold ${total} leaves: ${told}`), svg("title", {}, told), mark, ...parts, text);
   }
 

@@ -72,18 +72,23 @@ function updateWords(page, model, fact) {
   const leaf = fact.path[fact.path.length - 1];
   const answer = page.classes[model.nodeClass[leaf]];
   const who = model.nExperts > 1 ? "Its tree" : "The tree";
+  if (page.outputs) lines.push(html("p", {}, found.length ? `${who} says` : `${who} is a single leaf:`));
+  if (page.outputs) lines.push(...lawLines(page, model, fact));
   if (found.length) {
-    lines.push(html("p", {}, `${who} says `, classChip(page, model.nodeClass[leaf]), " because"));
+    const says = page.outputs ? ["because"] : [`${who} says `, classChip(page, model.nodeClass[leaf]), " because"];
+    lines.push(html("p", {}, ...says));
     const items = found.map((condition) => {
       const plain = page.features[condition.feature].choice;
       const note = plain ? "" : html("span", { class: "note" }, conditionNote(page, condition));
       return html("li", {}, ...breakable(conditionText(page, condition)), note);
     });
     lines.push(html("ul", { class: "conditions" }, ...items));
-  } else {
+  } else if (!page.outputs) {
     lines.push(html("p", {}, `${who} is a single leaf: always ${answer}.`));
   }
-  if (!model.isHard) {
+  if (!model.isHard && page.outputs) {
+    lines.push(html("p", {}, "All experts together, by their shares: ", page.chip(fact.answer), "."));
+  } else if (!model.isHard) {
     const share = `, ${percent(fact.probabilities[fact.answer])}`;
     lines.push(html("p", {}, "All experts together vote ", classChip(page, fact.answer, share), "."));
   }
