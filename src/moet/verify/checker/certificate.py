@@ -105,6 +105,13 @@ class Certificate:
         """Read the records from the beginning; ``meter`` counts what that takes."""
         return Records(self._read_blocks(), meter or Meter())
 
+    def claiming(self, kind: str, claim: dict[str, Any]) -> Certificate:
+        """The same records for another claim, which they may or may not prove."""
+        other = Certificate(kind, claim)
+        for records in self._read_blocks():
+            other.add(*records)
+        return other
+
     @property
     def n_bytes(self) -> int:
         """Size of the records, as they are stored."""

@@ -20,6 +20,9 @@ MOST_STEPS = 10_000
 
 MOST_STEPS_IN_BLOCKS = 10**9
 
+MOST_TERMS = 40
+"""Terms of the polynomials with which a shield computes sine and cosine."""
+
 Open = list[Fraction | None]
 """Sides of a box, None where it is open."""
 
@@ -119,6 +122,24 @@ class Sets(NamedTuple):
     directions: list[Vector]
     enclosures: list[EnclosureClaim]
     blocks: list[BlockClaim]
+
+
+class Shield(NamedTuple):
+    """An invariant, and the numbers with which a shield decides, by the names that the format has for them."""
+
+    invariant: Sets
+    box: Sides
+    terms: int
+    shape: Vector
+    growth: Fraction
+    added: Fraction
+    errors: Vector
+    spreads: Vector
+    limits: list[Vector | None]
+    safe_spreads: Vector
+    safe_limits: Vector
+    gate_spreads: list[Vector]
+    gate_errors: list[Vector]
 
 
 class Part(NamedTuple):
@@ -266,6 +287,45 @@ def sets(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> Sets:
         [doubles(row, "directions", d) for row in claim["directions"]],
         enclosures,
         blocks,
+    )
+
+
+def shield(claim: Any, model: PlainModel, system: PlainSystem) -> Shield:
+    """Read the claim of a shield: that of its invariant, and its own numbers."""
+    if type(claim) is not dict or "shield" not in claim:
+        raise CertificateError("the claim of a shield lacks shield")
+    invariant = sets("invariant", {key: value for key, value in claim.items() if key != "shield"}, model, system)
+    part = members(
+        claim["shield"],
+        "the shield",
+        ("bottom", "top", "terms", "shape", "growth", "added", "errors", "spreads", "limits")
+        + ("safe_spreads", "safe_limits", "gate_spreads", "gate_errors"),
+    )
+    d, n_experts = len(system.states), len(model.bias)
+    n_rows = 2 * d + 2 + len(invariant.directions)
+    n_slanted = sum(sum(map(bool, half.coefficients)) > 1 for half in system.safe)
+    errors = doubles(part["errors"], "errors")
+    if not 2 <= len(errors) <= MOST_STEPS:
+        raise CertificateError(f"a shield looks 1 to {MOST_STEPS - 1} steps ahead, got {len(errors) - 1}")
+    limits = items(part["limits"], "limits", len(invariant.edges) + 1)
+    gate_spreads, gate_errors = (
+        [doubles(row, name, n_experts) for row in items(part[name], name, n_experts)]
+        for name in ("gate_spreads", "gate_errors")
+    )
+    return Shield(
+        invariant=invariant,
+        box=list(zip(doubles(part["bottom"], "bottom", d), doubles(part["top"], "top", d), strict=True)),
+        terms=whole(part["terms"], "terms", 1, MOST_TERMS),
+        shape=doubles(part["shape"], "shape", d),
+        growth=Fraction(double(part["growth"], "growth")),
+        added=Fraction(double(part["added"], "added")),
+        errors=errors,
+        spreads=doubles(part["spreads"], "spreads", n_rows),
+        limits=[None if cell is None else doubles(cell, "limits", n_rows) for cell in limits],
+        safe_spreads=doubles(part["safe_spreads"], "safe_spreads", n_slanted),
+        safe_limits=doubles(part["safe_limits"], "safe_limits", n_slanted),
+        gate_spreads=gate_spreads,
+        gate_errors=gate_errors,
     )
 
 

@@ -285,6 +285,42 @@ class Operations:
             values[place] = function(*[values[i] for i in arguments])
         return [values[self._rows[row]] for row in rows]
 
+    @property
+    def rows(self) -> list[int]:
+        """Entry of every next state."""
+        return self._rows
+
+    def entries(self) -> list[tuple[int, Any, tuple[int, ...]]]:
+        """What the next states need: place, what it is, and the entries that it is made of, which come before it.
+
+        It is a number, ``"state"``, ``"input"``, an operator of :mod:`ast`, ``("power", n)`` or the name of a function.
+        """
+        needed = {place for place, _, _ in self._order(tuple(range(len(self._rows))))} | set(self._rows)
+        keys = {place: key for key, place in self._places.items()}
+        waiting = list(needed)
+        while waiting:
+            operation = self._operations[waiting.pop()]
+            for argument in operation[1] if operation is not None else ():
+                if argument not in needed:
+                    needed.add(argument)
+                    waiting.append(argument)
+        return [self._entry_at(place, keys[place]) for place in sorted(needed)]
+
+    def _entry_at(self, place: int, key: Any) -> tuple[int, Any, tuple[int, ...]]:
+        operation = self._operations[place]
+        if operation is not None:
+            return place, key[0], operation[1]
+        return place, key if isinstance(key, Fraction) else key[0], ()
+
+    def ranges(self, box: list[Interval], action: int) -> list[Any]:
+        """Values of all entries that the next states need on a box, by place; raises Undefined if there are none."""
+        values = list(self._known(action))
+        for k, place in enumerate(self._states):
+            values[place] = box[k], {}
+        for place, function, arguments in self._order(tuple(range(len(self._rows)))):
+            values[place] = function(*[values[i] for i in arguments])
+        return [value and value[0] for value in values]
+
     def _entry(self, key: Any, operation: tuple[Callable[..., Value], tuple[int, ...]] | None = None) -> int:
         if key not in self._places:
             self.size += 1

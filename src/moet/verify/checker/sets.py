@@ -1,6 +1,7 @@
 """Checker of proofs that lead from set to set. Standard library only; it shares nothing with the search but the format.
 
-Kinds are ``"blocks"`` (safe for some steps), ``"invariant"`` (for ever) and ``"arrival"`` (a goal is reached).
+Kinds are ``"blocks"`` (safe for some steps), ``"invariant"`` (for ever), ``"shield"`` (an invariant, and the numbers
+with which a shield keeps others to it: :mod:`moet.verify.checker.margins`) and ``"arrival"`` (a goal is reached).
 
 The claim names a *template* (axes, a slice and its edges, other directions), affine *enclosures* of one step on a box
 of states, and *blocks*: the number of steps that are taken from one set, with which enclosure, limits of what is
@@ -22,6 +23,7 @@ from moet.errors import CertificateError
 from moet.verify.checker import claims
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.geometry import Box, covers, most_in
+from moet.verify.checker.margins import check_margins
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_system import PlainSystem
@@ -36,6 +38,10 @@ def check_sets(certificate: Certificate, model: PlainModel, system: PlainSystem,
     document = plain(certificate.claim)
     if certificate.kind == "arrival":
         _check_arrival(claims.arrival(document, model, system), model, system, records)
+    elif certificate.kind == "shield":
+        claim = claims.shield(document, model, system)
+        _check_safe(claim.invariant, model, system, records)
+        check_margins(claim, model, system, meter)
     else:
         _check_safe(claims.sets(certificate.kind, document, model, system), model, system, records)
     records.finish()

@@ -16,7 +16,7 @@ ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
 """Kinds of proofs about models that answer with numbers."""
 
 BY_PATHS = ("safe", "reaches")
-BY_SETS = ("blocks", "invariant", "arrival")
+BY_SETS = ("blocks", "invariant", "shield", "arrival")
 
 
 def about_system(kind: str) -> bool:

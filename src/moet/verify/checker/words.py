@@ -145,6 +145,8 @@ def _distance(claim: claims.Distance, model: PlainLaws) -> list[str]:
 
 def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list[str]:
     """Claims about runs."""
+    if kind == "shield":
+        return _shield(claims.shield(claim, model, system), model, system)
     goal: list[HalfSpace] = []
     steps: int | None
     if kind in ("safe", "reaches"):
@@ -153,14 +155,30 @@ def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list
         steps, goal = (found := claims.arrival(claim, model, system)).steps, found.goal
     else:
         steps = claims.sets(kind, claim, model, system).steps
-    sides = [f"{_name(n)} {_between(low, high)}" for n, (low, high) in zip(system.states, system.initial, strict=True)]
-    start = f"Every run that begins with {', '.join(sides)}"
+    start = f"Every run that begins with {_first_states(system)}"
     if goal:
         what = f"is, after at most {steps} steps, at some time in the goal: {_conditions(goal, system.states)}"
     else:
         horizon = "for ever" if steps is None else f"at the times 0 to {steps}"
         what = f"is safe {horizon}: {_conditions(system.safe, system.states)}"
     return [f"{start} {what}.", *_surroundings(system)]
+
+
+def _shield(claim: claims.Shield, model: PlainModel, system: PlainSystem) -> list[str]:
+    """The claim of a shield."""
+    box = ", ".join(f"{_name(n)} {_between(*side)}" for n, side in zip(system.states, claim.box, strict=True))
+    return [
+        f"Every run that begins with {_first_states(system)}, or in the set of the proof, is safe for ever, whichever "
+        f"actions are wanted, if the shield decides which are taken: {_conditions(system.safe, system.states)}.",
+        f"The shield allows an action if after it the model surely gets into the set of the proof within "
+        f"{len(claim.errors) - 2} steps more, staying where {box}; otherwise the model acts.",
+        *_surroundings(system),
+    ]
+
+
+def _first_states(system: PlainSystem) -> str:
+    sides = zip(system.states, system.initial, strict=True)
+    return ", ".join(f"{_name(name)} {_between(low, high)}" for name, (low, high) in sides)
 
 
 def _surroundings(system: PlainSystem) -> list[str]:

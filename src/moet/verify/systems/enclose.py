@@ -216,6 +216,21 @@ def next_boxes(system: NonlinearSystem, actions: Ints, bottom: Floats, top: Floa
     return box.low, box.high
 
 
+def steepest(system: NonlinearSystem, bottom: Floats, top: Floats) -> Floats:
+    """Bounds of the absolute values of all partial derivatives of a step on boxes (one column each), by any action.
+
+    The result has shape (n_states, n_states, n_boxes): derivatives of the first by the second. Infinite where a step
+    may jump or have no value.
+    """
+    n_boxes = bottom.shape[1]
+    most = np.zeros((len(bottom), len(bottom), n_boxes))
+    for action in range(len(system.actions)):
+        for k, state in enumerate(_next(system, np.full(n_boxes, action), bottom, top)):
+            slopes = np.maximum(np.abs(state.gradient.low), np.abs(state.gradient.high))
+            most[k] = np.maximum(most[k], np.where(np.isfinite(slopes), slopes, np.inf))
+    return most
+
+
 def _next(system: NonlinearSystem, actions: Ints, bottom: Floats, top: Floats) -> list[Slope]:
     """Next states with their derivatives."""
     n_states = len(bottom)

@@ -1,0 +1,178 @@
+"""The numbers with which a shield decides, found in floats and exact fractions; the checker confirms each of them.
+
+What they mean is in ``docs/shields.md``. They need not be the best, only right: errors are some hundred millionths of
+the sets they are held against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.mixture import Mixture
+from moet.shield.program import sizes, step_program, terms_for
+from moet.verify.loops.sets.enclosures import limits_of
+from moet.verify.loops.sets.template import Template
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.description import float_above
+from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+
+Floats = NDArray[np.float64]
+
+_ROOM = 4.0
+"""A shield looks ahead in a box that is this much wider than what the proof of its invariant needed."""
+
+_PARTS = {1: 64, 2: 16, 3: 8, 4: 4}
+"""Parts that a side of the box is cut into to see how fast errors grow, by the number of states; beyond these one."""
+
+_GENEROSITY = 1.05
+"""Growth is claimed this much larger than found, for the checker has intervals of its own."""
+
+_ROUNDING = 2.0**-46
+"""Generous bound of what rounding adds to a step, relative to the largest number on the way."""
+
+_USELESS = 0.1
+"""Looking ahead ends where errors are this large, relative to the box."""
+
+_UNIT = Fraction(1, 2**53)
+_SLACK = Fraction(1, 2**49)
+_TINY = Fraction(1, 2**299)
+
+
+def margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: int) -> dict[str, Any]:
+    """Numbers of a shield that looks at most so many steps ahead, from the claim of an invariant."""
+    low, high = _box(claim, system)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    program = step_program(system)
+    found = sizes(program, low, high)
+    added = np.array([float(max(map(abs, side))) for side in system.disturbance]) + _ROUNDING * (1 + found.register)
+    seen = _seen(system, largest)
+    shape, growth = _shape(system, low, high, seen + added)
+    errors = _errors(shape, growth, seen, added, steps, (high - low).min())
+    template = Template(*(np.array(claim[name], np.float64) for name in ("slice", "edges", "directions")))
+    rows = template.rows.reshape(-1, system.n_states)
+    spreads = [_spread(row, shape) for row in rows]
+    slanted = slanted_conditions(system)
+    last = Fraction(max(errors))
+    return {
+        "bottom": low.tolist(),
+        "top": high.tolist(),
+        "terms": terms_for(found.argument),
+        "shape": shape.tolist(),
+        "growth": growth,
+        "added": _added(added, shape),
+        "errors": errors,
+        "spreads": spreads,
+        "limits": [
+            None if cell is None else [_limit(*one, largest, last) for one in zip(rows, spreads, cell, strict=True)]
+            for cell in claim["blocks"][-1]["set"]
+        ],
+        "safe_spreads": (safe_spreads := [_spread(half.coefficients, shape) for half in slanted]),
+        "safe_limits": [
+            _limit(half.coefficients, spread, half.bound, largest, last)
+            for half, spread in zip(slanted, safe_spreads, strict=True)
+        ],
+        **_gate(mixture, shape, largest + seen),
+    }
+
+
+def slanted_conditions(system: System) -> list[HalfSpace]:
+    """Conditions of the safe set that are about several states."""
+    return [half for half in system.safe if sum(map(bool, half.coefficients)) > 1]
+
+
+def _box(claim: Mapping[str, Any], system: System) -> tuple[Floats, Floats]:
+    """Where a shield looks ahead: around what the proof needed, within the limits of the system."""
+    most = np.max([block["watch"][: 2 * system.n_states] for block in claim["blocks"]], axis=0)
+    first = np.array([[float(high), -float(low)] for low, high in system.initial]).ravel()
+    most = np.maximum(most, first)
+    low, high = -most[1::2], most[::2]
+    least, top = limits_of(system)
+    middle, half = low / 2 + high / 2, _ROOM * (high / 2 - low / 2) + 1e-6
+    return np.maximum(middle - half, least), np.minimum(middle + half, top)
+
+
+def _seen(system: System, largest: Floats) -> Floats:
+    """How far what is seen may be from a state."""
+    noise = np.array([float_above(e) for e in system.noise])
+    unit = 2.0**-23 if system.float32_observations else 2.0**-52
+    return noise * (1 + unit) + (largest + noise) * unit + 2.0**-140
+
+
+def _shape(system: System, low: Floats, high: Floats, errors: Floats) -> tuple[Floats, float]:
+    """Errors in a proportion in which a step makes them larger by one and the same factor, or nearly so; the factor."""
+    slopes = _slopes(system, low, high)
+    if not np.all(np.isfinite(slopes)):
+        raise InputError(
+            f"a shield cannot look ahead with the equations of {system.name!r}: where it would have to, a step may "
+            "jump, divide by zero or be infinitely steep"
+        )
+    most = slopes.max(axis=2)
+    shape = errors.copy()
+    for _ in range(40):
+        shape = most @ shape + shape
+        shape /= shape.max()
+    grown = np.einsum("ijb,j->ib", slopes, shape).max(axis=1)
+    return shape, float(_GENEROSITY * (grown / shape).max())
+
+
+def _slopes(system: System, low: Floats, high: Floats) -> Floats:
+    """Bounds of all derivatives, on each part of a box."""
+    if isinstance(system, AffineSystem):
+        return np.abs(np.array(system.matrix, np.float64))[:, :, None]
+    from moet.verify.systems.enclose import steepest
+
+    assert isinstance(system, NonlinearSystem)
+    n_parts = _PARTS.get(len(low), 1)
+    grid = np.array(list(product(range(n_parts), repeat=len(low))), np.float64).T
+    width = (high - low)[:, None] / n_parts
+    return steepest(system, low[:, None] + grid * width, low[:, None] + (grid + 1) * width)
+
+
+def _errors(shape: Floats, growth: float, seen: Floats, added: Floats, steps: int, width: float) -> list[float]:
+    """Errors after 0, 1, … steps, in units of the shape."""
+    ratios = [Fraction(e) / Fraction(v) for e, v in zip(seen.tolist(), shape.tolist(), strict=True)]
+    errors = [float_above(max(ratios) / (1 - _SLACK))]
+    more = Fraction(_added(added, shape))
+    for _ in range(steps):
+        following = float_above((Fraction(growth) * Fraction(errors[-1]) + more) / (1 - _SLACK))
+        if len(errors) > 1 and following > _USELESS * width:
+            break
+        errors.append(following)
+    return errors
+
+
+def _added(added: Floats, shape: Floats) -> float:
+    return float_above(max(Fraction(a) / Fraction(v) for a, v in zip(added.tolist(), shape.tolist(), strict=True)))
+
+
+def _spread(row: Sequence[Any], shape: Floats) -> float:
+    """How far a direction may be off, in units of the errors."""
+    return float_above(sum(abs(Fraction(a)) * Fraction(v) for a, v in zip(row, shape.tolist(), strict=True)))
+
+
+def _limit(row: Sequence[Any], spread: float, bound: Any, largest: Floats, last: Fraction) -> float:
+    """A limit for the computed value of a direction, below the true one by all that rounding may do."""
+    size = sum((abs(Fraction(a)) * Fraction(x) for a, x in zip(row, largest.tolist(), strict=True)), Fraction(0))
+    slack = (len(row) + 10) * _UNIT * (size + Fraction(spread) * last) + _TINY
+    return -float_above(slack - Fraction(bound))
+
+
+def _gate(mixture: Mixture, shape: Floats, reach: Floats) -> dict[str, list[list[float]]]:
+    """How far ahead one expert must be of another: by the errors of the state, and of the logits."""
+    weights, n_experts = mixture.gate_weights.tolist(), mixture.n_experts
+    sizes_ = np.abs(mixture.gate_bias) + np.abs(mixture.gate_weights) @ reach
+    errors = (len(reach) + 4) * 2.0**-53 * sizes_ + 2.0**-290
+    pairs = [[(i, j) for j in range(n_experts)] for i in range(n_experts)]
+    spreads = [[_spread(np.subtract(*map(_fractions, (weights[i], weights[j]))), shape) for i, j in row] for row in pairs]
+    return {"gate_spreads": spreads, "gate_errors": [[2.001 * (errors[i] + errors[j]) for i, j in row] for row in pairs]}
+
+
+def _fractions(row: Sequence[float]) -> NDArray[np.object_]:
+    return np.array([Fraction(value) for value in row], dtype=object)
