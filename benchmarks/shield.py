@@ -128,7 +128,8 @@ def main() -> None:
         lost, replaced, odd = play(env, make, n_steps, options.seed)
         total += lost
         seconds = time.process_time() - start
-        print(f"{name:<13} {n_steps:>9,} steps  {lost} lost  {replaced / n_steps:7.2%} replaced  {odd} unexplained  {seconds:.0f} s", flush=True)
+        shares = f"{replaced / n_steps:7.2%} replaced  {odd} unexplained"
+        print(f"{name:<13} {n_steps:>9,} steps  {lost} lost  {shares}  {seconds:.0f} s", flush=True)
     print(f"{total} lost in all")
 
 

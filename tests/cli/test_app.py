@@ -43,6 +43,7 @@ def test_commands():
         "plot",
         "predict",
         "report",
+        "shield",
         "show",
         "sweep",
         "tasks",

@@ -28,7 +28,7 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     Raises
     ------
     InputError
-        If the environment does not fit; and by ``reset``, if an episode begins in a state that the proof does not cover.
+        If the environment does not fit; and by ``reset``, if an episode begins where the proof does not cover it.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield) -> None:
@@ -53,8 +53,8 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         if not self.shield.covers_start(seen):
             self._seen = None
             raise InputError(
-                f"the shield does not cover an episode that begins at {np.asarray(seen).tolist()}: it is no first state "
-                f"of the system {self.shield.system.name!r}, nor in the set that was proved"
+                f"the shield does not cover an episode that begins at {np.asarray(seen).tolist()}: it is no first "
+                f"state of the system {self.shield.system.name!r}, nor in the set that was proved"
             )
         self._seen, self._explained = np.array(seen, np.float64), True
         return seen, info

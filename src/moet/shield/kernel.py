@@ -17,6 +17,7 @@ from moet.jit import INTERNAL, OPTIONS
 
 Floats = NDArray[np.float64]
 
+
 class Tables(NamedTuple):
     """All numbers of a shield: the program of a step, the margins, the set, and the policy."""
 
@@ -57,7 +58,9 @@ class Packed(NamedTuple):
 
 def packed(tables: Tables) -> Packed:
     """Put all numbers of a shield into two arrays."""
-    floats, ints, head = [], [], []
+    floats: list[NDArray[Any]] = []
+    ints: list[NDArray[Any]] = []
+    head: list[int] = []
     size = {True: 0, False: 3 * len(tables)}
     for table in tables:
         is_float = table.dtype == np.float64

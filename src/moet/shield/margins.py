@@ -56,7 +56,7 @@ def margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: i
     shape, growth = _shape(system, low, high, seen + added)
     errors = _errors(shape, growth, seen, added, steps, (high - low).min())
     template = Template(*(np.array(claim[name], np.float64) for name in ("slice", "edges", "directions")))
-    rows = template.rows.reshape(-1, system.n_states)
+    rows = template.rows.tolist()
     spreads = [_spread(row, shape) for row in rows]
     slanted = slanted_conditions(system)
     last = Fraction(max(errors))
@@ -154,7 +154,8 @@ def _added(added: Floats, shape: Floats) -> float:
 
 def _spread(row: Sequence[Any], shape: Floats) -> float:
     """How far a direction may be off, in units of the errors."""
-    return float_above(sum(abs(Fraction(a)) * Fraction(v) for a, v in zip(row, shape.tolist(), strict=True)))
+    terms = (abs(Fraction(a)) * Fraction(v) for a, v in zip(row, shape.tolist(), strict=True))
+    return float_above(sum(terms, Fraction(0)))
 
 
 def _limit(row: Sequence[Any], spread: float, bound: Any, largest: Floats, last: Fraction) -> float:
@@ -166,13 +167,8 @@ def _limit(row: Sequence[Any], spread: float, bound: Any, largest: Floats, last:
 
 def _gate(mixture: Mixture, shape: Floats, reach: Floats) -> dict[str, list[list[float]]]:
     """How far ahead one expert must be of another: by the errors of the state, and of the logits."""
-    weights, n_experts = mixture.gate_weights.tolist(), mixture.n_experts
+    weights = [[Fraction(w) for w in row] for row in mixture.gate_weights.tolist()]
     sizes_ = np.abs(mixture.gate_bias) + np.abs(mixture.gate_weights) @ reach
-    errors = (len(reach) + 4) * 2.0**-53 * sizes_ + 2.0**-290
-    pairs = [[(i, j) for j in range(n_experts)] for i in range(n_experts)]
-    spreads = [[_spread(np.subtract(*map(_fractions, (weights[i], weights[j]))), shape) for i, j in row] for row in pairs]
-    return {"gate_spreads": spreads, "gate_errors": [[2.001 * (errors[i] + errors[j]) for i, j in row] for row in pairs]}
-
-
-def _fractions(row: Sequence[float]) -> NDArray[np.object_]:
-    return np.array([Fraction(value) for value in row], dtype=object)
+    errors = ((len(reach) + 4) * 2.0**-53 * sizes_ + 2.0**-290).tolist()
+    spreads = [[_spread([a - b for a, b in zip(u, v, strict=True)], shape) for v in weights] for u in weights]
+    return {"gate_spreads": spreads, "gate_errors": [[2.001 * (a + b) for b in errors] for a in errors]}

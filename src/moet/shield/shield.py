@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -33,8 +32,8 @@ class Shield:
     """Keeps a system safe for ever, whatever agent wants to act on it.
 
     An action is allowed if, from every state that may be seen as this one, it leads to a state from which the proved
-    policy surely gets back into the invariant of its proof, being safe on the way; otherwise the policy acts. Then every
-    state is one from which the policy is safe for ever. ``docs/shields.md`` has the proof.
+    policy surely gets back into the invariant of its proof, being safe on the way; otherwise the policy acts. Then
+    every state is one from which the policy is safe for ever. ``docs/shields.md`` has the proof.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ class Shield:
         return self.steps_ahead(state, action) > 0
 
     def steps_ahead(self, state: ArrayLike, action: Any) -> int:
-        """Steps after which the state is surely in the invariant: the action, then the policy; 0 if that is not sure."""
+        """Steps after which the state is surely in the invariant, this action first; 0 if that is not sure."""
         return int(steps_to_set(self._seen(state), self._action(action), *self._packed))
 
     def act(self, state: ArrayLike, wanted: Any) -> Any:
@@ -169,7 +168,7 @@ def _extended(proof: Certificate, mixture: Mixture, system: System, steps: int) 
     if proof.kind != "invariant":
         raise CertificateError(
             f"a shield needs a proof that its policy is safe for ever, and this is one of kind {proof.kind!r}: "
-            "moet verify POLICY --system SYSTEM --for-ever --certificate FILE finds one"
+            "moet verify POLICY --system SYSTEM --certificate FILE finds one"
         )
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise InputError(f"a shield looks at least 1 step ahead, got steps={steps!r}")
@@ -178,29 +177,26 @@ def _extended(proof: Certificate, mixture: Mixture, system: System, steps: int) 
 
 def _tables(claim: dict[str, Any], mixture: Mixture, system: System, actions: tuple[int, ...]) -> Tables:
     """Numbers of the certificate, the policy and the system, as the kernel wants them."""
-    numbers = claim["shield"]
-    program = step_program(system)
+    numbers: dict[str, Any] = {name: np.array(claim["shield"][name], np.float64) for name in _NUMBERS}
     template = Template(*(np.array(claim[name], np.float64) for name in ("slice", "edges", "directions")))
     flat = FlatMixture.of(mixture.gate_weights, mixture.gate_bias, mixture.trees)
-    taken = np.array(actions, np.int64)[flat.leaf_class]
-    sines, cosines = polynomials(numbers["terms"])
-    slanted = [[float(Fraction(a)) for a in half.coefficients] for half in slanted_conditions(system)]
+    slanted = [[float(a) for a in half.coefficients] for half in slanted_conditions(system)]
+    sines, cosines = polynomials(claim["shield"]["terms"])
     return Tables(
-        *program,
-        sines,
-        cosines,
-        *(np.array(numbers[name], np.float64) for name in ("bottom", "top", "shape", "errors")),
+        **step_program(system)._asdict(),
+        **flat.routing._asdict(),
+        **numbers,
+        sines=sines,
+        cosines=cosines,
         rows=np.ascontiguousarray(template.rows),
-        spreads=np.array(numbers["spreads"], np.float64),
-        limits=np.array([cell for cell in numbers["limits"] if cell is not None], np.float64),
+        limits=np.array([cell for cell in claim["shield"]["limits"] if cell is not None], np.float64),
         safe_rows=np.array(slanted, np.float64).reshape(-1, system.n_states),
-        safe_spreads=np.array(numbers["safe_spreads"], np.float64),
-        safe_limits=np.array(numbers["safe_limits"], np.float64),
-        gate=flat.routing.gate,
-        roots=flat.routing.roots,
-        nodes=flat.routing.nodes,
-        threshold=flat.routing.threshold,
-        actions=taken,
-        gate_spreads=np.array(numbers["gate_spreads"], np.float64),
-        gate_errors=np.array(numbers["gate_errors"], np.float64),
+        actions=np.array(actions, np.int64)[flat.leaf_class],
     )
+
+
+_NUMBERS = (
+    *("bottom", "top", "shape", "errors", "spreads"),
+    *("safe_spreads", "safe_limits", "gate_spreads", "gate_errors"),
+)
+"""What the kernel takes from a certificate as it is."""

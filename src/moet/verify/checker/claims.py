@@ -298,8 +298,10 @@ def shield(claim: Any, model: PlainModel, system: PlainSystem) -> Shield:
     part = members(
         claim["shield"],
         "the shield",
-        ("bottom", "top", "terms", "shape", "growth", "added", "errors", "spreads", "limits")
-        + ("safe_spreads", "safe_limits", "gate_spreads", "gate_errors"),
+        (
+            *("bottom", "top", "terms", "shape", "growth", "added", "errors", "spreads", "limits"),
+            *("safe_spreads", "safe_limits", "gate_spreads", "gate_errors"),
+        ),
     )
     d, n_experts = len(system.states), len(model.bias)
     n_rows = 2 * d + 2 + len(invariant.directions)

@@ -40,9 +40,7 @@ class FloatStep:
     meter : Meter
     """
 
-    def __init__(
-        self, system: PlainSystem, box: list[tuple[Fraction, Fraction]], terms: int, meter: Meter
-    ) -> None:
+    def __init__(self, system: PlainSystem, box: list[tuple[Fraction, Fraction]], terms: int, meter: Meter) -> None:
         self.system, self.terms, self._meter = system, terms, meter
         self._box = [(rounded(low)[0], rounded(high)[1]) for low, high in box]
         self._largest = [max(abs(low), abs(high)) for low, high in self._box]

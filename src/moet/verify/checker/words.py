@@ -172,7 +172,7 @@ def _shield(claim: claims.Shield, model: PlainModel, system: PlainSystem) -> lis
         f"actions are wanted, if the shield decides which are taken: {_conditions(system.safe, system.states)}.",
         f"The shield allows an action if after it the model surely gets into the set of the proof within "
         f"{len(claim.errors) - 2} steps more, staying where {box}; otherwise the model acts.",
-        *_surroundings(system),
+        *_surroundings(system, "The model's gate is computed in float64."),
     ]
 
 
@@ -181,7 +181,9 @@ def _first_states(system: PlainSystem) -> str:
     return ", ".join(f"{_name(name)} {_between(low, high)}" for name, (low, high) in sides)
 
 
-def _surroundings(system: PlainSystem) -> list[str]:
+def _surroundings(
+    system: PlainSystem, acting: str = "The model, its gate computed in float64, chooses the action in every step."
+) -> list[str]:
     """What a proof about runs takes into account."""
     lines = []
     inside = [
@@ -191,7 +193,7 @@ def _surroundings(system: PlainSystem) -> list[str]:
     ]
     if inside:
         lines.append(f"Until then it stays where the description of the system holds: {', '.join(inside)}.")
-    lines.append("The model, its gate computed in float64, chooses the action in every step.")
+    lines.append(acting)
     disturbed = [
         f"{_name(name)} {_between(*side)}"
         for name, side in zip(system.states, system.disturbance, strict=True)

@@ -1,0 +1,54 @@
+"""``moet shield``: a proved policy guards any other agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
+from moet.cli.verdicts import print_claim
+from moet.errors import CertificateError
+
+
+def shield(
+    certificate: Annotated[
+        Path, typer.Argument(help="Proof that the policy is safe for ever, as moet verify writes it.")
+    ],
+    policy: Annotated[Path, typer.Argument(help="Model file of the policy.")],
+    system: Annotated[str, typer.Argument(help="System that it acts on: its name, such as cartpole, or its file.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write the certificate of the shield to.")
+    ] = None,
+    ahead: Annotated[int, typer.Option(min=1, help="Steps that it looks ahead, at most.")] = 40,
+    as_json: AsJson = False,
+) -> None:
+    """Make a shield of a proof, and have every number of it checked. Exit codes: 0 accepted, 1 refused.
+
+    The shield lets an agent do what it wants as long as the proved policy can still hold the system; `moet check`
+    confirms its certificate.
+    """
+    if output is not None:
+        check_writable(output)
+    from moet.shield import Shield
+    from moet.verify import systems
+
+    try:
+        made = Shield(certificate, policy, systems.find(system), steps=ahead)
+    except CertificateError as error:
+        if as_json:
+            print_json({"accepted": False, "reason": str(error)})
+        else:
+            typer.echo(f"refused: {error}")
+        raise typer.Exit(Exit.NEGATIVE) from None
+    if output is not None:
+        made.certificate.save(output)
+    if as_json:
+        found = {"accepted": True, "steps": made.steps, "claim": made.claim}
+        print_json({**found, "certificate": None if output is None else str(output)})
+        return
+    typer.echo("accepted")
+    print_claim(made.claim)
+    saved = {} if output is None else {"certificate": str(output)}
+    print_report({"looks ahead": f"{made.steps} steps", **saved})

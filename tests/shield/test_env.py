@@ -1,0 +1,133 @@
+"""Gymnasium behind a shield: what is kept, what is told, and what a wrong system, a late sensor or a lost action do."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from moet.errors import InputError
+from moet.shield import ShieldedEnv
+
+
+def pole():
+    return gymnasium.make("CartPole-v1").unwrapped
+
+
+def lost(env, agent, n_steps, seed=0):
+    """Steps of an episode, whether it was lost, how many actions were replaced, and whether all was explained."""
+    seen, _ = env.reset(seed=seed)
+    replaced, info = 0, {"explained": True}
+    for done in range(1, n_steps + 1):
+        seen, _, terminated, _, info = env.step(agent(seen))
+        replaced += info["overridden"]
+        if terminated:
+            return done, True, replaced, info["explained"]
+    return n_steps, False, replaced, info["explained"]
+
+
+AGENTS = {
+    "right": lambda x: 1,
+    "left": lambda x: 0,
+    "with the fall": lambda x: int(x[2] < 0),
+    "against the policy": lambda x: int(x @ [5.778, 11.041, 96.362, 25.0] <= 0),
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_cartpole_is_never_lost(pole_shield, name):
+    for seed in range(3):
+        _, is_lost, replaced, explained = lost(ShieldedEnv(pole(), pole_shield), AGENTS[name], 1500, seed)
+        assert not is_lost
+        assert replaced > 0
+        assert explained
+
+
+def test_without_a_shield_it_is_lost_at_once(pole_shield):
+    env = pole()
+    env.reset(seed=0)
+    assert any(env.step(1)[2] for _ in range(30))
+
+
+def test_the_proved_policy_is_never_overridden(pole_shield):
+    policy = pole_shield.policy
+    agent = lambda x: int(policy.predict_hard(np.array(x, float)[None])[0] == "right")  # noqa: E731
+    assert lost(ShieldedEnv(pole(), pole_shield), agent, 1500)[1:] == (False, 0, True)
+
+
+def test_info_says_which_action_was_taken(pole_shield):
+    env = ShieldedEnv(pole(), pole_shield)
+    env.reset(seed=0)
+    taken = []
+    for _ in range(200):
+        *_, info = env.step(1)
+        assert info["overridden"] == (info["action"] != 1)
+        taken.append(info["action"])
+    assert set(taken) == {0, 1}
+
+
+def test_an_episode_that_begins_elsewhere_is_refused(pole_shield):
+    env = ShieldedEnv(pole(), pole_shield)
+    with pytest.raises(InputError, match="does not cover"):
+        env.reset(seed=0, options={"low": 0.19, "high": 0.2})
+    with pytest.raises(InputError, match="reset"):
+        env.step(0)
+
+
+def test_an_episode_that_begins_in_the_set_is_covered(pole_shield):
+    ShieldedEnv(pole(), pole_shield).reset(seed=0, options={"low": 0.0, "high": 0.06})
+
+
+@pytest.mark.parametrize("name", ["Acrobot-v1", "MountainCarContinuous-v0"])
+def test_an_environment_that_does_not_fit_is_refused(pole_shield, name):
+    with pytest.raises(InputError, match="the shield is about"):
+        ShieldedEnv(gymnasium.make(name), pole_shield)
+
+
+def test_another_mass_is_noticed_at_the_first_step(pole_shield):
+    env = pole()
+    env.masspole, env.total_mass, env.polemass_length = 0.2, 1.2, 0.1
+    shielded = ShieldedEnv(env, pole_shield)
+    shielded.reset(seed=0)
+    *_, info = shielded.step(1)
+    assert not info["explained"]
+
+
+class Late(gymnasium.Wrapper):
+    """Shows what was to be seen one step before."""
+
+    def reset(self, **options):
+        self.before, info = self.env.reset(**options)
+        return self.before, info
+
+    def step(self, action):
+        seen, *rest = self.env.step(action)
+        shown, self.before = self.before, seen
+        return shown, *rest
+
+
+def test_a_sensor_that_lags_is_noticed_at_the_first_step(pole_shield):
+    shielded = ShieldedEnv(Late(pole()), pole_shield)
+    shielded.reset(seed=0)
+    *_, info = shielded.step(1)
+    assert not info["explained"]
+
+
+class Deaf(gymnasium.Wrapper):
+    """Repeats the last action now and then, whatever is wanted."""
+
+    def step(self, action):
+        self.count = getattr(self, "count", 0) + 1
+        self.last = self.last if self.count % 7 == 0 else action
+        return self.env.step(self.last)
+
+
+def test_an_action_that_is_dropped_is_noticed_when_it_matters_and_remembered(pole_shield):
+    shielded = ShieldedEnv(Deaf(pole()), pole_shield)
+    shielded.reset(seed=0)
+    told, wanted = [], 0
+    for _ in range(40):
+        wanted = 1 - wanted
+        *_, info = shielded.step(wanted)
+        told.append(info["explained"])
+    assert told[0]
+    assert not told[-1]
+    assert told == sorted(told, reverse=True)
