@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moet.distill.dataset import Labelled
 from moet.distill.policy import Policy
@@ -13,6 +13,11 @@ from moet.model.sizes import Tried
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from moet.model.mixture import Mixture
+    from moet.shield.shield import Shield
+    from moet.verify.checker.certificate import Certificate
+    from moet.verify.result import Trace, Verdict
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,24 @@ class Iteration:
     seconds: float
 
 
+class Candidate(NamedTuple):
+    """A policy that was asked about on the way to a proof.
+
+    ``name`` is ``"student"``, ``"taught"`` (fitted again with the run that refuted it) or ``"line"``, which is a
+    ``share`` of the way from a linear student to a safe law; ``verdict`` is ``"proved"``, ``"refuted"`` or
+    ``"unknown"``, in ``seconds`` of CPU time, and ``answer`` all of it.
+    """
+
+    name: str
+    share: float
+    fidelity: float
+    reward: float
+    verdict: str
+    seconds: float
+    mixture: Mixture
+    answer: Verdict
+
+
 @dataclass(frozen=True, repr=False)
 class Distillation:
     """The outcome of :func:`distill`.
@@ -59,6 +82,18 @@ class Distillation:
     taken : int or None
         Which of them was taken: the smallest whose reward is within ``tolerance`` of the best of them.
     tolerance : float or None
+    verdict : Verdict or None
+        Of the policy, if a proof was asked for.
+    shield : Shield or None
+        What guards the policy, if it could not be proved without giving up too much.
+    overridden : float or None
+        Share of the policy's actions that the shield replaces in play.
+    candidates : tuple of Candidate
+        All policies that were asked about, the free student first.
+    kept : int or None
+        Which of them is the policy.
+    teacher_failure : Trace or None
+        A simulated run in which the teacher itself leaves the safe set.
     """
 
     policy: Policy
@@ -69,6 +104,26 @@ class Distillation:
     front: tuple[Tried, ...] = ()
     taken: int | None = None
     tolerance: float | None = None
+    verdict: Verdict | None = None
+    shield: Shield | None = None
+    overridden: float | None = None
+    candidates: tuple[Candidate, ...] = ()
+    kept: int | None = None
+    teacher_failure: Trace | None = None
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """Proof about the policy, or about its shield; None if there is neither."""
+        if self.shield is not None:
+            return self.shield.certificate
+        return getattr(self.verdict, "certificate", None)
+
+    @property
+    def given_up(self) -> float | None:
+        """Fidelity of the free student less that of the policy, if a proof was asked for."""
+        if self.kept is None:
+            return None
+        return self.candidates[0].fidelity - self.candidates[self.kept].fidelity
 
     def __repr__(self) -> str:
         score = self.score
@@ -100,3 +155,9 @@ class Distillation:
         from moet.distill.picture import history_figure
 
         return history_figure(self)
+
+    def plot_front(self) -> Figure:
+        """Fidelity of all policies that were asked about, and which of them were proved."""
+        from moet.distill.picture import front_figure
+
+        return front_figure(self)

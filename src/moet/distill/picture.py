@@ -25,3 +25,26 @@ def history_figure(run: Distillation) -> Figure:
     axes.set_xlabel("iteration")
     axes.legend()
     return figure
+
+
+_MARKS = {"proved": ("o", "#009e73"), "unknown": ("s", "#999999"), "refuted": ("X", "#d55e00")}
+
+
+def front_figure(run: Distillation) -> Figure:
+    """Draw fidelity against the share of the way to the safe law; what was proved is marked."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.subplots()
+    line = sorted((one.share, one.fidelity) for one in run.candidates if one.name == "line")
+    axes.plot(*zip(*line, strict=True) if line else ([], []), color="#bbbbbb", zorder=0)
+    for verdict, (marker, colour) in _MARKS.items():
+        found = [(one.share, one.fidelity) for one in run.candidates if one.verdict == verdict]
+        if found:
+            axes.scatter(*zip(*found, strict=True), marker=marker, color=colour, label=verdict)
+    if run.kept is not None:
+        kept = run.candidates[run.kept]
+        axes.annotate("kept", (kept.share, kept.fidelity), textcoords="offset points", xytext=(6, -12))
+    axes.set(xlabel="share of the way to the safe law", ylabel="fidelity")
+    axes.legend()
+    return figure

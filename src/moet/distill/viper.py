@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moet.distill.checkpoint import Folder, Store
 from moet.distill.dataset import Importance, Weighting
@@ -19,6 +20,11 @@ from moet.errors import InputError
 from moet.model.mixture import Prediction
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
+
+if TYPE_CHECKING:
+    from moet.verify.systems.system import System
+
+log = logging.getLogger(__name__)
 
 
 def distill(
@@ -40,6 +46,8 @@ def distill(
     seed: int = 0,
     workers: int = 1,
     checkpoint: str | Path | Store | None = None,
+    prove: System | None = None,
+    steps: int | None = None,
     verbose: int = 0,
 ) -> Distillation:
     """Train a small student to act as a teacher does, on the states the student itself gets into.
@@ -91,12 +99,18 @@ def distill(
     checkpoint : path or Store, optional
         Folder, or another place, to save each iteration in. A run that finds what it saved goes on from there, with the
         same result as one that was never stopped.
+    prove : System, optional
+        What the policy is to keep safe. Then the run does not end before the policy has a certificate, or has a shield
+        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system.
+    steps : int, optional
+        For how many steps; for ever by default.
     verbose : int
         1 shows a progress bar on stderr.
 
     Returns
     -------
     Distillation
+        With ``verdict``, ``certificate`` and ``shield`` (or None) if a proof was asked for.
 
     Examples
     --------
@@ -118,12 +132,20 @@ def distill(
     settings.check(iterations)
     if student is not None and budget is not None:
         raise InputError("budget is for finding a size; a given student takes as long as its iterations")
+    if prove is None and steps is not None:
+        raise InputError("steps is for how long to prove safety; name the system: prove=systems.cartpole()")
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
         if student is None:
             limits: dict[str, Any] = {"store": store, "budget": budget, "verbose": verbose}
-            return choose_size(teacher, task, settings, iterations, prediction=prediction, **limits)
-        check_student(student, task, weighted=weighting == "weight")
-        run = Run(teacher, task, student, settings)
-        carry_on(run, iterations, store, verbose=verbose)
-        return run.finish()
+            found = choose_size(teacher, task, settings, iterations, prediction=prediction, **limits)
+        else:
+            check_student(student, task, weighted=weighting == "weight")
+            run = Run(teacher, task, student, settings)
+            carry_on(run, iterations, store, verbose=verbose)
+            found = run.finish()
+    if prove is None:
+        return found
+    from moet.distill.prove import Loop, proved
+
+    return proved(found, student, Loop(teacher, task, prove, steps, seed), log.info)

@@ -13,7 +13,7 @@ from moet.errors import CertificateError, InputError
 from moet.model.file import as_mixture, digest
 from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
-from moet.shield.kernel import Tables, decide, explained, packed, steps_to_set, surely_in_set
+from moet.shield.kernel import Tables, decide, decide_rows, explained, packed, steps_to_set, surely_in_set
 from moet.shield.margins import margins, slanted_conditions
 from moet.shield.program import polynomials, step_program
 from moet.verify.checker.certificate import Certificate
@@ -118,6 +118,20 @@ class Shield:
         if taken < 0:
             raise InputError(f"a state must be finite, got {np.asarray(state).tolist()}")
         return self.system.actions[taken] if isinstance(wanted, str) else taken
+
+    def act_many(self, states: ArrayLike, wanted: ArrayLike) -> NDArray[np.int64]:
+        """Action numbers to take in many states, one per row, for as many that are wanted."""
+        rows = np.ascontiguousarray(states, dtype=np.float64)
+        numbers = np.ascontiguousarray(wanted, dtype=np.int64)
+        if rows.ndim != 2 or rows.shape[1] != self.system.n_states or numbers.shape != rows.shape[:1]:
+            raise InputError(f"expected states and as many actions, got shapes {rows.shape} and {numbers.shape}")
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self._number):
+            raise InputError(f"action numbers are from 0 to {len(self._number) - 1}")
+        taken = np.empty(len(numbers), np.int64)
+        decide_rows(rows, numbers, taken, *self._packed)
+        if np.any(taken < 0):
+            raise InputError("states must be finite")
+        return taken
 
     def covers_start(self, state: ArrayLike) -> bool:
         """Whether what is proved holds of a run that begins in a state, given as it is seen.

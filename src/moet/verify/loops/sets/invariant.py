@@ -52,14 +52,14 @@ def safe_for_ever(
     mixture: Mixture, system: System, deadline: Deadline, progress: Progress | None = None, *, workers: int = 1
 ) -> Verdict:
     """Decide whether ``system`` never leaves its safe set when ``mixture`` acts."""
-    attempts = (REFINEMENTS, _invariant)
+    attempts = (REFINEMENTS, invariant_blocks)
     verdict = refine(mixture, system, None, _SIMULATED_STEPS, *attempts, deadline, progress, workers=workers)
     if isinstance(verdict, Unknown):
         return replace(verdict, reason=f"no invariant was found: {verdict.reason}")
     return verdict
 
 
-def _invariant(propagation: Propagation, runs: Runs, setting: Fineness, report: Progress) -> list[Block]:
+def invariant_blocks(propagation: Propagation, runs: Runs, setting: Fineness, report: Progress) -> list[Block]:
     """The first states lie in a family, or come to it once they have settled, and the family leads into itself."""
     post = propagation.post
     if setting.settles:

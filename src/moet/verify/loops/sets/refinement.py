@@ -74,7 +74,7 @@ def refine(
                 progress((i + share) / len(refinements), f"{tried}: {note}, {effort['nodes']} nodes")
 
         try:
-            propagation = _propagation(mixture, system, steps, runs, setting, deadline, effort, workers)
+            propagation = propagation_of(mixture, system, steps, runs, setting, deadline, effort, workers)
             certificate = propagation.certificate(attempt(propagation, runs, setting, report), steps)
             proved = Proved(certificate=certificate, effort=effort.report(deadline))
             verdict = confirmed(proved, mixture, system, deadline=deadline)
@@ -98,7 +98,7 @@ def settling_steps(system: System, runs: Runs) -> int | None:
     return settling_time(system.fitted_matrix(low, high), high - low, _SLOWEST)
 
 
-def _propagation(
+def propagation_of(
     mixture: Mixture,
     system: System,
     steps: int | None,

@@ -1,0 +1,280 @@
+"""Distillation that ends with a certificate: proved as it is, moved until it is proved, or behind a shield.
+
+The teacher is simulated for long first: one that fails by itself says so. Then the student is asked about, then the
+same student taught by what refuted it, then students on the line from one linear law that imitates the teacher to a
+safe law of the system; questions are cheap before they are long. What is most faithful among what was proved is kept.
+If that is much less faithful than the free student, the free student is kept, behind a shield that the safe law makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.distill.dataset import Labelled, Sample
+from moet.distill.evaluate import agreement
+from moet.distill.line import can_be_moved, moved
+from moet.distill.outcome import Candidate, Distillation
+from moet.distill.policy import Policy
+from moet.distill.safe_law import SafeLaw, safe_law
+from moet.distill.student import fit_student
+from moet.envs.rollout import play
+from moet.envs.seeds import Purpose, episode_seeds
+from moet.envs.task import Task
+from moet.errors import InputError
+from moet.model.classifier import MoETClassifier
+from moet.model.mixture import Mixture
+from moet.shield.shield import Shield
+from moet.teachers.teacher import Teacher
+from moet.verify.limits import Deadline
+from moet.verify.loops.interval_replay import idle_disturbance, seen
+from moet.verify.loops.questions import safe
+from moet.verify.loops.sets.widen import widened
+from moet.verify.loops.simulate import excess
+from moet.verify.result import Proved, Refuted, Trace, Verdict
+from moet.verify.systems.system import System
+
+Floats = NDArray[np.float64]
+
+LONG = 5000
+"""Steps that the teacher is simulated for."""
+
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
+"""Shares of the way to the safe law that are asked about, until one is proved; then once more in between."""
+
+GIVEN_UP = 0.05
+"""So much fidelity may be given up for a proof without a shield."""
+
+FOR_STUDENT, FOR_LAW, FOR_SHARE = 20.0, 30.0, 8.0
+"""Seconds of CPU time for each of the questions."""
+
+_EPISODES = 50
+_MOST_CORNERS = 64
+
+
+class Loop(NamedTuple):
+    """What a policy is to be proved of, and how it is judged."""
+
+    teacher: Teacher
+    task: Task
+    system: System
+    steps: int | None
+    seed: int
+
+
+def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], None] = lambda note: None) -> Distillation:
+    """Go on from a distillation until its policy has a certificate, or a shield does.
+
+    Parameters
+    ----------
+    run : Distillation
+        Of the free student.
+    student : classifier or None
+        What was fitted in it; None if its size was found.
+    loop : Loop
+    say : callable
+        Told what is being done.
+    """
+    free = _free(run, loop.system)
+    say("simulating the teacher")
+    failure = failing_run(loop.teacher, loop.system)
+    say("asking about the student")
+    verdict = _ask(free, loop)
+    candidates = [_candidate("student", 0.0, free, verdict, loop)]
+    law: SafeLaw | None = None
+    if not isinstance(verdict, Proved):
+        say("looking for a safe law")
+        law = safe_law(loop.system, cpu_limit=FOR_LAW)
+        for candidate in _attempts(run, student, free, verdict, law, failure, loop, say):
+            candidates.append(candidate)
+    return replace(_decided(run, candidates, law, loop), teacher_failure=failure)
+
+
+def _free(run: Distillation, system: System) -> Mixture:
+    mixture = run.policy.mixture
+    if not isinstance(mixture, Mixture):
+        raise InputError(
+            "prove is about policies that choose actions; those that answer with numbers are not there yet"
+        )
+    system.actions_of(mixture)
+    if mixture.prediction != "hard" and mixture.n_experts > 1:
+        raise InputError("prove is about hard mixtures, and this student is soft; leave prediction='soft' out")
+    return mixture
+
+
+def failing_run(teacher: Teacher, system: System, n_steps: int = LONG) -> Trace | None:
+    """A simulated run, from a corner of the first states, in which the teacher itself leaves the safe set."""
+    sides = [(float(low), float(high)) for low, high in system.initial]
+    corners = np.array(list(product(*sides)))[:_MOST_CORNERS]
+    idle = np.array(idle_disturbance(system), np.float64)
+    states, actions = [corners], []
+    for _ in range(n_steps):
+        actions.append(np.asarray(teacher.act(seen(system, states[-1]))))
+        with np.errstate(all="ignore"):
+            states.append(system.successor(states[-1], actions[-1]) + idle)
+        unsafe = excess(system.safe, states[-1]) > 0
+        if unsafe.any():
+            one = int(unsafe.argmax())
+            names = tuple(system.actions[step[one]] for step in actions)
+            return Trace(np.array([state[one] for state in states]), names)
+    return None
+
+
+def _ask(mixture: Mixture, loop: Loop, limit: float = FOR_STUDENT) -> Verdict:
+    return safe(mixture, loop.system, loop.steps, cpu_limit=limit)
+
+
+def _ask_coarsely(mixture: Mixture, loop: Loop) -> Verdict:
+    """A cheap question: no more than coarse sets, for ever or for the steps that are wanted."""
+    if loop.steps is not None:
+        return _ask(mixture, loop, FOR_SHARE)
+    return widened(mixture, loop.system, Deadline(None, FOR_SHARE), widen=False)
+
+
+def _attempts(
+    run: Distillation,
+    student: Any,
+    free: Mixture,
+    verdict: Verdict,
+    law: SafeLaw | None,
+    failure: Trace | None,
+    loop: Loop,
+    say: Callable[[str], None],
+) -> Iterator[Candidate]:
+    """Policies near the free student that may be proved."""
+    if isinstance(verdict, Refuted) and verdict.trace is not None and law is not None:
+        say("teaching the student what refuted it")
+        taught = _taught(run, student, verdict.trace, law.policy if failure is not None else None, loop)
+        if taught is not None:
+            answer = _ask_coarsely(taught, loop)
+            yield _candidate("taught", 0.0, taught, answer, loop)
+            if isinstance(answer, Proved):
+                return
+    if law is None:
+        return
+    line = free if can_be_moved(free) else _linear(run, loop)
+    if line is None:
+        return
+    policy = partial(moved, line, law.policy, system=loop.system, states=run.data.features)
+    yield from _along(policy, line is free, loop, say)
+
+
+def _along(
+    policy: Callable[[float], Mixture], asked: bool, loop: Loop, say: Callable[[str], None]
+) -> Iterator[Candidate]:
+    """Ask about shares of the way until one is proved, and then about one that is closer to the student."""
+    before = 0.0
+    for share in SHARES:
+        if share == 0.0 and asked:
+            continue
+        say(f"asking about {share:.0%} of the way to the safe law")
+        found = _candidate("line", share, policy(share), _ask_coarsely(policy(share), loop), loop)
+        yield found
+        if found.verdict == "proved":
+            if share > 0.0:
+                between = (before + share) / 2
+                say(f"asking about {between:.1%} of the way to the safe law")
+                yield _candidate("line", between, policy(between), _ask_coarsely(policy(between), loop), loop)
+            return
+        before = share
+
+
+def _taught(run: Distillation, student: Any, trace: Trace, law: Mixture | None, loop: Loop) -> Mixture | None:
+    """The student fitted again, with the states of a run that left the safe set: by the law, or by the teacher."""
+    states = trace.states[:-1]
+    if law is None:
+        actions = np.asarray(loop.teacher.act(states))
+    else:
+        number = dict(zip(law.classes.tolist(), loop.system.actions_of(law), strict=True))
+        actions = np.array([number[label] for label in law.predict_hard(seen(loop.system, states)).tolist()])
+    data = run.data
+    episode = np.full(len(states), data.episode.max() + 1)
+    more = Labelled(states, actions, np.full(len(states), data.importance.mean()), episode)
+    joined = Labelled.joined([data, more])
+    return _fitted(_prototype(run, student), joined, loop)
+
+
+def _linear(run: Distillation, loop: Loop) -> Mixture | None:
+    """One linear law that imitates the teacher as well as such a law can."""
+    found = _fitted(_law_student(len(loop.system.actions)), run.data, loop)
+    return found if found is not None and can_be_moved(found) else None
+
+
+def _fitted(prototype: Any, data: Labelled, loop: Loop) -> Mixture | None:
+    sample = Sample(data.features, data.actions, None, data.episode)
+    model = fit_student(prototype, sample, loop.seed)
+    if not isinstance(model, Mixture):
+        return None
+    mixture = Policy(model, loop.task).mixture
+    assert isinstance(mixture, Mixture)
+    return mixture
+
+
+def _prototype(run: Distillation, student: Any) -> Any:
+    if student is not None:
+        return student
+    size = run.policy.mixture.size
+    return MoETClassifier(n_experts=size.experts, max_depth=size.depth, prediction="hard")
+
+
+def _law_student(n_actions: int) -> MoETClassifier:
+    return MoETClassifier(n_experts=n_actions, max_depth=0, prediction="hard")
+
+
+def _candidate(name: str, share: float, mixture: Mixture, verdict: Verdict, loop: Loop) -> Candidate:
+    """A policy and how it does, on episodes that no report is about."""
+    policy = Policy.of(mixture, loop.task)
+    episodes = play(policy.act, loop.task, episode_seeds(loop.seed, Purpose.FINAL_SELECTION, _EPISODES))
+    right = agreement(loop.task, episodes.actions, loop.teacher.act(episodes.observations))
+    return Candidate(
+        name=name,
+        share=share,
+        fidelity=float(right.mean()),
+        reward=float(episodes.returns.mean()),
+        verdict="proved" if isinstance(verdict, Proved) else "refuted" if isinstance(verdict, Refuted) else "unknown",
+        seconds=float(verdict.effort.get("cpu_seconds", verdict.effort.get("seconds", 0.0))),
+        mixture=mixture,
+        answer=verdict,
+    )
+
+
+def _decided(run: Distillation, candidates: list[Candidate], law: SafeLaw | None, loop: Loop) -> Distillation:
+    """Keep the most faithful of what was proved, or put the free student behind a shield."""
+    free = candidates[0]
+    sure = [one for one in candidates if one.verdict == "proved"]
+    best = max(sure, key=lambda one: one.fidelity, default=None)
+    kept = replace(run, candidates=tuple(candidates), verdict=free.answer)
+    if best is not None and (best is free or best.fidelity >= free.fidelity - GIVEN_UP or law is None):
+        policy = run.policy if best is free else _policy(run, best, loop)
+        return replace(kept, policy=policy, verdict=best.answer, kept=candidates.index(best))
+    if law is None:
+        return kept
+    shield = Shield(law.verdict.certificate, law.policy, loop.system)
+    return replace(kept, shield=shield, overridden=_overridden(free.mixture, shield, loop), kept=0)
+
+
+def _policy(run: Distillation, candidate: Candidate, loop: Loop) -> Policy:
+    provenance = dict(run.policy.provenance) | {"moved": {"name": candidate.name, "share": candidate.share}}
+    return replace(Policy.of(candidate.mixture, loop.task), provenance=provenance)
+
+
+def _overridden(mixture: Mixture, shield: Shield, loop: Loop) -> float:
+    """Share of the student's actions that the shield replaces, in play."""
+    policy = Policy.of(mixture, loop.task)
+    counts = [0, 0]
+
+    def act(observations: Floats) -> NDArray[Any]:
+        wanted = policy.act(observations)
+        taken = shield.act_many(observations, wanted)
+        counts[0] += int(np.count_nonzero(taken != wanted))
+        counts[1] += len(taken)
+        return taken
+
+    play(act, loop.task, episode_seeds(loop.seed, Purpose.FINAL_SELECTION, _EPISODES))
+    return counts[0] / max(counts[1], 1)
