@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moet.model.regression.mixture import RegressionMixture
     from moet.model.regression.regressor import MoETRegressor
     from moet.model.regression.tree import RegressionTree
+    from moet.model.schema import Column, Schema
     from moet.model.tree import Tree
     from moet.verify.box import Box
 
@@ -24,11 +25,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Box",
+    "Column",
     "Mixture",
     "MoETClassifier",
     "MoETRegressor",
     "RegressionMixture",
     "RegressionTree",
+    "Schema",
     "Tree",
     "__version__",
     "distill",
@@ -45,11 +48,13 @@ __all__ = [
 
 _HOME = {
     "Box": "moet.verify.box",
+    "Column": "moet.model.schema",
     "MoETClassifier": "moet.model.classifier",
     "Mixture": "moet.model.mixture",
     "MoETRegressor": "moet.model.regression.regressor",
     "RegressionMixture": "moet.model.regression.mixture",
     "RegressionTree": "moet.model.regression.tree",
+    "Schema": "moet.model.schema",
     "Tree": "moet.model.tree",
     "load": "moet.model.file",
     "save": "moet.model.file",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import warnings
 from pathlib import Path
@@ -15,12 +16,17 @@ from moet.errors import InputError
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """Read a file with a header as ``pandas.read_csv`` does; what is wrong with it is an InputError.
 
+    Only an empty cell is missing: ``NA`` and the like are texts. Two columns of one name are an error.
+
     The file is in memory before it is parsed: pandas takes an interrupt that comes while it reads for a broken file.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header would lose data
+            _check_header(path, text)
+            if "keep_default_na" not in options:
+                options |= {"keep_default_na": False, "na_values": [""]}
             return pd.read_csv(io.StringIO(text, newline=""), index_col=False, low_memory=False, **options)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
@@ -28,3 +34,10 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         raise InputError(f"{path} is empty") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of comma-separated values: {' '.join(str(error).split())}") from None
+
+
+def _check_header(path: Path, text: str) -> None:
+    """Complain about two columns of one name, which pandas would rename."""
+    header = next(csv.reader(io.StringIO(text, newline="")), [])
+    if twice := [name for name in header if name and header.count(name) > 1]:
+        raise InputError(f"{path} has two columns called {twice[0]!r}; rename one")

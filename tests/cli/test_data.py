@@ -1,10 +1,18 @@
 """Tables in, numbers out."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from moet.cli.data import MAX_CATEGORIES, agreement, encode, encode_like, labels, read_table, text_columns
-from moet.errors import InputError
+from moet import Schema
+from moet.cli.data import agreement, encode_like, labels, read_table, text_columns
+from moet.errors import InputError, ModelError
+from moet.model.schema_of import MAX_CATEGORIES
+
+
+def encode(table):
+    schema = Schema.of(table)
+    return pd.DataFrame(schema.encode(table), columns=list(schema.feature_names))
 
 
 @pytest.fixture
@@ -83,13 +91,36 @@ def test_bad_cells_are_named(write_csv):
         encode_like(read_table(write_csv("t.csv", ["a"], [[1], ["x"]])), ["a"])
 
 
+def test_a_text_cell_among_numbers_is_named_and_refused(write_csv):
+    table = read_table(write_csv("t.csv", ["age"], [[30], ["thirty"], [31], [32]]))
+    with pytest.raises(InputError, match=r"'age' holds numbers, but 'thirty' in row 2; .*moet fit --category 'age'"):
+        encode(table)
+    assert len(Schema.of(table, ["age"]).feature_names) == 4
+
+
+def test_na_is_a_text_and_no_empty_cell(write_csv):
+    table = read_table(write_csv("t.csv", ["saving"], [["NA"], [""], ["rich"]]))
+    assert Schema.of(table).columns[0].categories == ("(empty)", "NA", "rich")
+
+
+def test_two_columns_of_one_name_are_an_error(write_csv):
+    with pytest.raises(InputError, match="two columns called 'a'; rename one"):
+        read_table(write_csv("t.csv", ["a", "b", "a"], [[1, 2, 3]]))
+
+
+def test_dates_are_no_categories(write_csv):
+    with pytest.raises(InputError, match="'when' holds dates, such as '2024-01-02'; turn it into a number"):
+        encode(read_table(write_csv("t.csv", ["when"], [["2024-01-02"], ["2024-01-03"]])))
+
+
 def test_an_empty_cell_is_a_category_of_its_own(write_csv, capsys):
-    rows = [["x", True], ["", ""], ["y", False]]
+    rows = [["x", "u"], ["", ""], ["y", "v"]]
     features = encode(read_table(write_csv("t.csv", ["b", "flag"], rows)))
-    assert list(features) == ["b=", "b=x", "b=y", "flag=", "flag=False", "flag=True"]
+    assert list(features) == ["b=(empty)", "b=x", "b=y", "flag=(empty)", "flag=u", "flag=v"]
     assert features.iloc[1].tolist() == [1, 0, 0, 1, 0, 0]
-    again = read_table(write_csv("t.csv", ["b", "flag"], rows), text_columns(list(features)))
-    assert encode_like(again, list(features)).tolist() == features.to_numpy().tolist()
+    old = ["b=", "b=x", "b=y", "flag=", "flag=u", "flag=v"]  # of model files without a schema
+    again = read_table(write_csv("t.csv", ["b", "flag"], rows), text_columns(old))
+    assert encode_like(again, old).tolist() == features.to_numpy().tolist()
     assert encode_like(again, ["b=x", "b=y"]).tolist() == [[1, 0], [0, 0], [0, 1]]
     assert capsys.readouterr().err == "moet: 1 rows have values of 'b' that the model never saw, such as ''\n"
 
@@ -101,7 +132,7 @@ def test_a_text_column_with_too_many_values_is_no_category(write_csv):
 
 
 def test_names_must_not_clash(write_csv):
-    with pytest.raises(InputError, match="'a=x'"):
+    with pytest.raises(ModelError, match="'a=x'"):
         encode(read_table(write_csv("t.csv", ["a", "a=x"], [["x", 1], ["y", 2]])))
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from moet.errors import CertificateError
 from moet.verify import Proved, Unknown, safe, systems
-from moet.verify.checker.words import claim_in_words, exactly
+from moet.verify.checker.numbers import exactly
+from moet.verify.checker.words import claim_in_words
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline
 

@@ -9,6 +9,7 @@ import typer
 from moet.cli.output import check_writable, print_json, print_report
 from moet.cli.verdicts import (
     answer_text,
+    cell,
     domain,
     exit_code,
     label_of,
@@ -42,9 +43,11 @@ def answer_always(
     numbers = answers_with_numbers(mixture)
     permitted = answers if numbers else [label_of(text, mixture) for text in answers]
     seconds = CPU_LIMIT if cpu_limit is None else cpu_limit
-    verdict = always(mixture, domain(where), permitted, timeout=timeout, cpu_limit=seconds, seed=seed)
+    verdict = always(mixture, domain(where, mixture), permitted, timeout=timeout, cpu_limit=seconds, seed=seed)
     saved = save_certificate(verdict, certificate)
-    point = named(verdict.point, mixture) if isinstance(verdict, Refuted) else None
+    point = None
+    if isinstance(verdict, Refuted):
+        point = verdict.rows[0] if verdict.rows else named(verdict.point, mixture)
     if as_json:
         print_json(
             {
@@ -64,7 +67,7 @@ def answer_always(
     claim = f"{always_so}{f' where {where}' if where else ''}"
     if isinstance(verdict, Refuted):
         typer.echo(f"refuted: not always; the answer is {answer_text(verdict.answers[0])} at")
-        print_report({name: f"{value:.17g}" for name, value in (point or {}).items()})
+        print_report({name: cell(value) for name, value in (point or {}).items()})
         typer.echo()
     else:
         typer.echo(f"{'proved' if isinstance(verdict, Proved) else 'unknown'}: {claim}")

@@ -23,6 +23,7 @@ from moet.cli import (
     fit,
     plot,
     predict,
+    recourse,
     report,
     shield,
     show,
@@ -107,7 +108,7 @@ def _moet(
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Make": (fit.fit, distill.distill, tune.tune, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo),
-    "Prove": (verify.verify, check.check, shield.shield, compare.compare, closest.closest),
+    "Prove": (verify.verify, check.check, shield.shield, compare.compare, closest.closest, recourse.recourse),
     "Look": (show.show, why.why, plot.plot, explore.explore, watch.watch),
     "Ship": (predict.predict, export.export),
     "Study": (sweep.sweep, worker.worker, report.report),

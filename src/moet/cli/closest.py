@@ -17,11 +17,12 @@ from moet.cli.verdicts import (
     Timeout,
     Where,
     answer_text,
+    cell,
     domain,
     finite,
     label_of,
-    named,
     print_claim,
+    row_of,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -63,10 +64,12 @@ def closest(
     x = read_input(at, mixture)
     wanted = answer if answer is None or answers_with_numbers(mixture) else label_of(answer, mixture)
     limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": cpu_limit, "seed": seed}
-    found = find_closest(mixture, x, norm, domain(where), wanted, tolerance=tolerance, **limits)
+    found = find_closest(mixture, x, norm, domain(where, mixture), wanted, tolerance=tolerance, **limits)
     if isinstance(found, Unknown):
         if as_json:
-            print_json({**verdict_document(found), "question": "closest", "model": str(model), "at": named(x, mixture)})
+            print_json(
+                {**verdict_document(found), "question": "closest", "model": str(model), "at": row_of(x, mixture)}
+            )
         else:
             typer.echo("unknown")
             print_report(verdict_report(found))
@@ -79,11 +82,11 @@ def closest(
                 "question": "closest",
                 "model": str(model),
                 "norm": norm,
-                "at": named(x, mixture),
+                "at": row_of(x, mixture),
                 "where": where,
                 "distance": finite(found.distance),
                 "exact_distance": None if found.exact_distance is None else str(found.exact_distance),
-                "point": named(found.point, mixture),
+                "point": row_of(found.point, mixture),
                 "point_distance": finite(found.point_distance),
                 "answer": found.answer,
                 "certificate": saved,
@@ -100,10 +103,12 @@ def closest(
         return
     typer.echo(f"proved: the nearest input with {what} is at {norm} distance {found.distance:.17g}")
     report = {"answer": answer_text(found.answer)} | report
-    changes = zip(mixture.feature_names, x.tolist(), found.point.tolist(), strict=True)
-    print_report({name: _change(before, after) for name, before, after in changes} | report)
+    before, after = row_of(x, mixture) or {}, row_of(found.point, mixture) or {}
+    print_report({name: _change(before[name], after[name]) for name in before} | report)
     print_claim(found.claim)
 
 
-def _change(before: float, after: float) -> str:
+def _change(before: Any, after: Any) -> str:
+    if not isinstance(before, int | float) or not isinstance(after, int | float):
+        return cell(before) if before == after else f"{cell(before)} -> {cell(after)}"
     return f"{before:.6g}" if before == after else f"{before:.6g} -> {after:.17g} ({after - before:+.6g})"

@@ -61,7 +61,7 @@ def compare(
     a, b = as_model(first), as_model(second)
     numbers = answers_with_numbers(a) or answers_with_numbers(b)
     wanted = None if not classes else [label_of(text, a, b) for text in classes]
-    box = domain(where)
+    box = domain(where, a)
     limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": cpu_limit, "seed": seed}
     verdict = equivalent(a, b, box, wanted, tolerance=tolerance, **limits)
     found = None

@@ -1,7 +1,7 @@
 """Tables from CSV files, and the columns of numbers that a model sees of them.
 
-A text column becomes one column of zeros and ones per value, named ``column=value``, where no value is a value, too; a
-model's feature names are all that is needed to build the same columns again.
+The schema of a table says what its columns are and which features each becomes, and a model keeps it. Of a model file
+without one, the feature names (``column=value`` for text) are all that is needed to build the same features again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from moet.cli.output import say
 from moet.csv_file import read_csv
 from moet.errors import InputError
-
-MAX_CATEGORIES = 256
-"""A text column with more different values is rather a name, a date or a mistake than a category."""
+from moet.model.base import BaseMixture
+from moet.model.schema import Schema
 
 
 def read_table(path: Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
@@ -42,18 +41,27 @@ def labels(table: pd.DataFrame, target: str) -> NDArray[Any]:
     return values
 
 
-def encode(table: pd.DataFrame) -> pd.DataFrame:
-    """Build the features of a table that a model is to learn from: numbers as they are, text as ``column=value``."""
-    texts = [name for name in table.columns if _is_text(table[name])]
-    _check_complete(table, table.columns.drop(texts))
-    features: dict[str, NDArray[np.float64]] = {}
-    for name, column in table.items():
-        encoded = _one_hot(name, _texts(column)) if name in texts else {name: column.to_numpy(np.float64)}
-        if clash := features.keys() & encoded.keys():
-            raise InputError(f"two columns would both be called {min(clash)!r}; rename one")
-        features |= encoded
-    _check_finite(features)
-    return pd.DataFrame(features)
+def features_of(path: Path, mixture: BaseMixture) -> NDArray[np.float64]:
+    """Features of the rows of a file, as a model wants them."""
+    if mixture.schema is None:
+        return encode_like(read_table(path, text_columns(mixture.feature_names)), mixture.feature_names)
+    return encode_rows(read_table(path, text_names(mixture)), mixture.schema)
+
+
+def text_names(mixture: BaseMixture) -> set[str]:
+    """Columns of a table that are text to a model."""
+    if mixture.schema is None:
+        return text_columns(mixture.feature_names)
+    return {column.name for column in mixture.schema.columns if column.labels}
+
+
+def encode_rows(table: pd.DataFrame, schema: Schema) -> NDArray[np.float64]:
+    """Features of the rows of a table; says so if there are categories that the model never saw."""
+    from moet.model.schema_of import unseen
+
+    for name, values in unseen(schema, table).items():
+        say(f"{len(values)} rows have values of {name!r} that the model never saw, such as {values[0]!r}")
+    return schema.encode(table, unknown="zeros")
 
 
 def text_columns(feature_names: Sequence[str]) -> set[str]:
@@ -107,16 +115,6 @@ def _is_text(column: pd.Series) -> bool:
 def _texts(column: pd.Series) -> pd.Series:
     """A column of categories in which an empty cell is one of them."""
     return column.where(column.notna(), "").astype(str)
-
-
-def _one_hot(name: str, column: pd.Series) -> dict[str, NDArray[np.float64]]:
-    values = sorted(column.unique())
-    if len(values) > MAX_CATEGORIES:
-        raise InputError(
-            f"column {name!r} is text with {len(values)} different values, such as {values[0]!r}; "
-            f"turn it into numbers or leave it out (at most {MAX_CATEGORIES} values can become columns)"
-        )
-    return {f"{name}={value}": (column == value).to_numpy(np.float64) for value in values}
 
 
 def _prefixes(name: str) -> list[str]:

@@ -43,7 +43,7 @@ def answer_range(
 
     mixture = as_model(model)
     seconds = CPU_LIMIT if cpu_limit is None else cpu_limit
-    verdict = range_of(mixture, domain(where), timeout=timeout, cpu_limit=seconds, seed=seed)
+    verdict = range_of(mixture, domain(where, mixture), timeout=timeout, cpu_limit=seconds, seed=seed)
     saved = save_certificate(verdict, certificate)
     found = verdict if isinstance(verdict, Range) else None
     if as_json:

@@ -39,6 +39,9 @@ def fit(
     test_fraction: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of rows to keep out of training and to test on.")
     ] = 0.0,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Column to take for categories, whatever it holds; may be repeated.")
+    ] = None,
     digits: Digits = None,
     budget: Budget = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
@@ -51,22 +54,25 @@ def fit(
 
     --distill is worth some points of accuracy where rows are few, labels noisy or the model small.
 
-    Numeric columns are used as they are; a text column becomes one column per value, named "column=value". An empty
-    cell of a text column is a value, too.
+    Numeric columns are used as they are; a text column becomes one feature per value, named "column=value". An empty
+    cell of a text column is a value, too, called (empty). The model keeps what the columns were, so that it can be
+    asked in their words.
     """
     check_writable(output)
     if budget is not None and (experts is not None or depth is not None):
         raise InputError("--budget is for finding a size; leave out --experts and --depth")
     import numpy as np
+    import pandas as pd
 
-    from moet import MoETClassifier, save
-    from moet.cli.data import encode, labels, read_table
+    from moet import MoETClassifier, Schema, save
+    from moet.cli.data import labels, read_table
 
-    table = read_table(data)
+    table = read_table(data, category or ())
     if table.shape[1] == 1:
         raise InputError(f"{data} has the single column {table.columns[0]!r}; are its values separated by commas?")
     y = labels(table, target)
-    X = encode(table.drop(columns=target))
+    schema = Schema.of(table.drop(columns=target), category or ())
+    X = pd.DataFrame(schema.encode(table), columns=list(schema.feature_names))
     order = np.random.default_rng(seed).permutation(len(y))
     n_test = int(test_fraction * len(y))
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
@@ -102,7 +108,7 @@ def fit(
         }
     else:
         classifier = classifier.fit(X.iloc[train], y[train]) if choice is None else choice.classifier
-    mixture = _finished(classifier.mixture_, X.iloc[train], digits, seed)
+    mixture = replace(_finished(classifier.mixture_, X.iloc[train], digits, seed), schema=schema)
     save(mixture, output)
 
     correct = mixture.predict(X.to_numpy()) == y

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
     from moet.envs.task import Task
     from moet.model.base import BaseMixture
+    from moet.model.schema import Schema
 
 At = Annotated[
     str,
-    typer.Option(help='The input: its numbers, separated by commas, or by name, such as "theta=0.1, theta_dot=0".'),
+    typer.Option(
+        help='The input: its numbers, separated by commas, or by name, such as "theta=0.1, theta_dot=0"; of a model '
+        'with a schema a row of its table, such as german.csv:17 or "Sex=female, Age=34, ...".'
+    ),
 ]
 
 
@@ -26,6 +30,8 @@ def read_input(text: str, mixture: BaseMixture, default: NDArray[np.float64] | N
     from moet.explain.text import feature_index
     from moet.verify.arguments import state
 
+    if mixture.schema is not None and (found := _row(text, mixture.schema, default)) is not None:
+        return state(found, mixture)
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if "=" not in text:
         return state([_number(part) for part in parts], mixture)
@@ -37,6 +43,23 @@ def read_input(text: str, mixture: BaseMixture, default: NDArray[np.float64] | N
     if default is None and (missing := [name for k, name in enumerate(names) if k not in values]):
         raise InputError(f"--at must name every feature; {', '.join(missing)} is missing")
     return state([values[k] if default is None or k in values else default[k] for k in range(len(names))], mixture)
+
+
+def _row(text: str, schema: Schema, default: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Read a row of the user's table; None if features are meant."""
+    from moet.model.words import parts_of, row_of_text
+
+    parts = [part for part in parts_of(text) if part]
+    if parts and all("=" not in part and ":" not in part for part in parts):
+        if len(parts) == len(schema.columns) != len(schema.feature_names):
+            return schema.encode_row(parts)
+        return None
+    if "=" in text and all(part.rpartition("=")[0].strip() in schema.feature_names for part in parts):
+        is_column = {column.name for column in schema.columns}
+        if not all(part.rpartition("=")[0].strip() in is_column for part in parts):
+            return None  # features by name
+    known = {} if default is None else schema.row(default)
+    return schema.encode_row(known | row_of_text(text, schema))
 
 
 def known_task(mixture: BaseMixture) -> Task | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from moet.envs.task import Task
+    from moet.model.base import BaseMixture
     from moet.model.file import Model
     from moet.teachers.teacher import Teacher
 
@@ -77,10 +78,9 @@ class Subject:
     def rows(self) -> NDArray[np.float64]:
         """Inputs such as the model meets: of the table, or of its own play."""
         if self.data is not None:
-            from moet.cli.data import encode_like, read_table, text_columns
+            from moet.cli.data import features_of
 
-            names = self.mixture.feature_names
-            return encode_like(read_table(self.data, text_columns(names)), names)
+            return features_of(self.data, self.mixture)
         return self.play(EPISODES)[0]
 
     def play(self, episodes: int) -> tuple[NDArray[np.float64], float]:
@@ -188,14 +188,14 @@ def _map(
     if chosen is None or len(chosen) != 2 or chosen[0] == chosen[1]:
         raise InputError(f"name two features for the map with --features a,b; the model has {', '.join(names)}")
     columns = [feature_index(name, names) for name in chosen]
-    x, y = (_axis(subject, k, *side) for k, side in zip(columns, _ranges(names, columns, where), strict=True))
+    x, y = (_axis(subject, k, *side) for k, side in zip(columns, _ranges(subject.mixture, columns, where), strict=True))
     if at is None:
         return x, y, np.zeros(2) if len(names) == 2 else np.median(subject.rows, axis=0)
     return x, y, read_input(at, subject.mixture, np.median(subject.rows, axis=0) if "=" in at else None)
 
 
-def _ranges(names: tuple[str, ...], columns: list[int], where: str | None) -> list[tuple[float, float]]:
-    box = domain(where)
+def _ranges(mixture: BaseMixture, columns: list[int], where: str | None) -> list[tuple[float, float]]:
+    box, names = domain(where, mixture), mixture.feature_names
     if box is None:
         return [(-np.inf, np.inf)] * 2
     low, high = box.bounds(names)

@@ -31,22 +31,23 @@ def predict(
     """
     if output is not None:
         check_writable(output)
-    from moet.cli.data import agreement, encode_like, read_table, text_columns
+    from moet.cli.data import agreement, encode_like, encode_rows, features_of, read_table, text_names
     from moet.model.file import as_model
     from moet.model.regression.mixture import RegressionMixture
 
     mixture = as_model(model)
-    as_text = text_columns(mixture.feature_names)
     if isinstance(mixture, RegressionMixture):
         _refuse_label_options(proba, target)
-        outputs = mixture.predict(encode_like(read_table(data, as_text), mixture.feature_names))
+        outputs = mixture.predict(features_of(data, mixture))
         written = {"model": str(model), "rows": len(outputs), "outputs": list(mixture.outputs)}
         _answer(_csv(mixture.outputs, outputs.tolist()), written | {"predictions": outputs.tolist()}, output, as_json)
         return
+    as_text = text_names(mixture)
     if target is not None and mixture.classes.dtype.kind == "U":
         as_text.add(target)
     table = read_table(data, as_text)
-    X = encode_like(table, mixture.feature_names)
+    schema = mixture.schema
+    X = encode_like(table, mixture.feature_names) if schema is None else encode_rows(table, schema)
     predicted = mixture.predict(X)
     result: dict[str, Any] = {"model": str(model), "rows": len(X), "predictions": predicted.tolist()}
     probabilities = None

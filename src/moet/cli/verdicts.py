@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from moet.verify.result import Verdict
 
 Where = Annotated[
-    str | None, typer.Option(help='Where to look, such as "theta>=0.15, -1<=x<=1"; everywhere by default.')
+    str | None,
+    typer.Option(
+        help='Where to look, such as "theta>=0.15, -1<=x<=1" or "Sex = male, Housing in (own, rent)"; '
+        "everywhere by default."
+    ),
 ]
 CertificateFile = Annotated[Path | None, typer.Option(help="File to write the proof to.")]
 Timeout = Annotated[
@@ -31,11 +35,11 @@ CpuLimit = Annotated[float, typer.Option(min=0.0, help="Seconds of CPU time afte
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 
 
-def domain(where: str | None) -> Box | None:
-    """Read the box that ``--where`` describes."""
+def domain(where: str | None, model: BaseMixture) -> Box | None:
+    """Read the box that ``--where`` describes, in the words of the model's schema if it has one."""
     from moet.verify.box import Box
 
-    return None if where is None else Box.parse(where)
+    return None if where is None else Box.where(model, where)
 
 
 def label_of(text: str, *models: Model) -> Any:
@@ -107,6 +111,20 @@ def save_certificate(verdict: Verdict, path: Path | None) -> str | None:
 def named(point: NDArray[np.float64] | None, mixture: BaseMixture) -> dict[str, float] | None:
     """Return an input by feature name."""
     return None if point is None else dict(zip(mixture.feature_names, point.tolist(), strict=True))
+
+
+def row_of(point: NDArray[np.float64] | None, mixture: BaseMixture) -> dict[str, Any] | None:
+    """Return an input as a row of the user's table; by feature name if the model has no schema."""
+    if point is None or mixture.schema is None:
+        return named(point, mixture)
+    return mixture.schema.row(point)
+
+
+def cell(value: Any) -> str:
+    """Return a cell of a row as text."""
+    from moet.model.text import printable
+
+    return f"{value:.17g}" if isinstance(value, float) else printable(str(value))
 
 
 def finite(value: float | None) -> float | None:

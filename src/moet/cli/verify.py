@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from moet.cli.always import answer_always
 from moet.cli.extent import answer_range
 from moet.cli.output import AsJson, check_writable, print_json, print_report
+from moet.cli.row_questions import ANSWER_SECONDS, Ask
 from moet.cli.verdicts import (
     CertificateFile,
     Seed,
@@ -44,6 +45,22 @@ def verify(
     in_range: Annotated[
         bool, typer.Option("--range", help="Say between which numbers the outputs are instead.")
     ] = False,
+    monotone: Annotated[
+        str | None, typer.Option(help="Column of which more must not take --answer away, instead.")
+    ] = None,
+    direction: Annotated[
+        Literal["increasing", "decreasing"], typer.Option(help="With --monotone: whether more of it, or less.")
+    ] = "increasing",
+    answer: Annotated[str | None, typer.Option(help="With --monotone: the answer that must stay.")] = None,
+    ignores: Annotated[
+        list[str] | None, typer.Option(help="Column whose change must not change the answer, instead; may be repeated.")
+    ] = None,
+    robust: Annotated[
+        Path | None, typer.Option(help="Table whose rows must keep their answers within --radius, instead.")
+    ] = None,
+    radius: Annotated[
+        str, typer.Option(help='With --robust: a share of every range, or by column, such as "Age=2, Duration=3".')
+    ] = "0.01",
     where: Where = None,
     certificate: CertificateFile = None,
     plot: Annotated[Path | None, typer.Option(help="File to draw a counterexample to, such as trace.png.")] = None,
@@ -60,13 +77,29 @@ def verify(
 ) -> None:
     """Prove something about a model, or find a counterexample.
 
+    About the rows of a table, by the model's schema: --always (does it always give that answer?), --monotone with
+    --answer, --ignores, --robust.
+
     With --system: do all runs of that system stay safe (or, with --within, reach the goal) when the model chooses the
     actions? With --always: does the model always give that answer, or numbers that meet that condition, where --where
     says? With --range: what are the least and the largest numbers it answers with there? Exit codes: 0 proved,
     1 refuted, 3 unknown.
     """
-    if [system is not None, always is not None, in_range].count(True) != 1:
-        raise InputError("give one of --system (a question about runs), --always and --range (about single answers)")
+    questions = (system, always, in_range or None, monotone, ignores, robust)
+    if sum(question is not None for question in questions) != 1:
+        raise InputError(
+            "give one of --system (a question about runs), --always, --range (about single answers), --monotone, "
+            "--ignores and --robust (about rows of a table)"
+        )
+    if monotone is None and answer is not None:
+        raise InputError("--answer goes with --monotone; to ask whether it is always given, use --always")
+    ask = Ask(model, where, certificate, timeout, ANSWER_SECONDS if cpu_limit is None else cpu_limit, seed, as_json)
+    if monotone is not None:
+        ask.monotone(monotone, direction, answer)
+    if ignores is not None:
+        ask.ignores([name.strip() for text in ignores for name in text.split(",")])
+    if robust is not None:
+        ask.robust(robust, radius)
     if always is not None:
         answer_always(model, always, where, certificate, timeout, cpu_limit, seed, as_json)
         return

@@ -9,7 +9,7 @@ import typer
 
 from moet.cli.inputs import At, known_task, read_input, units_of
 from moet.cli.output import AsJson, print_json
-from moet.cli.verdicts import CpuLimit, Timeout, Where, domain, finite, named, verdict_document
+from moet.cli.verdicts import CpuLimit, Timeout, Where, domain, finite, row_of, verdict_document
 from moet.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,11 +49,12 @@ def why(
     if isinstance(mixture, RegressionMixture):
         if where is not None or norm != "l1":
             raise InputError("--where and --norm are about the nearest other label; this model answers with numbers")
-        _say_law(mixture, x, units, {"model": str(model), "at": named(x, mixture), "units": units}, as_json)
+        _say_law(mixture, x, units, {"model": str(model), "at": row_of(x, mixture), "units": units}, as_json)
         return
-    reasons = explain(mixture, x, norm=norm, domain=domain(where), timeout=timeout, cpu_limit=cpu_limit, units=units)
+    box = domain(where, mixture)
+    reasons = explain(mixture, x, norm=norm, domain=box, timeout=timeout, cpu_limit=cpu_limit, units=units)
     if as_json:
-        about = {"model": str(model), "at": named(x, mixture), "units": units, "norm": norm, "where": where}
+        about = {"model": str(model), "at": row_of(x, mixture), "units": units, "norm": norm, "where": where}
         print_json(about | _document(reasons, mixture))
     else:
         typer.echo(str(reasons))
@@ -94,7 +95,7 @@ def _document(reasons: Why, mixture: Mixture) -> dict[str, Any]:
         | {
             "answer": getattr(found, "answer", None),
             "distance": finite(getattr(found, "distance", None)),
-            "point": named(getattr(found, "point", None), mixture),
+            "point": row_of(getattr(found, "point", None), mixture),
         },
     }
 

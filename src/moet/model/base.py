@@ -14,6 +14,7 @@ from moet.model.tree import BaseTree, frozen_floats
 
 if TYPE_CHECKING:
     from moet.model.flat import Routing  # compiled: loaded when a model is asked, not when it is read
+    from moet.model.schema import Schema
 
 Prediction = Literal["hard", "soft"]
 """``"hard"``: the most probable expert answers (MoËT_h). ``"soft"``: all experts do, weighted by the gate (MoËT)."""
@@ -38,6 +39,7 @@ class BaseMixture(ABC):
     feature_names: tuple[str, ...]
     prediction: Prediction
     provenance: Mapping[str, Any]
+    schema: Schema | None = None
 
     @property
     def n_experts(self) -> int:
@@ -110,6 +112,7 @@ class BaseMixture(ABC):
             and self.trees == other.trees
             and self.feature_names == other.feature_names
             and self.prediction == other.prediction
+            and self.schema == other.schema
         )
 
     def _leaves(self, X: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -122,15 +125,22 @@ class BaseMixture(ABC):
         return leaf
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
-        rows = input_array(X)
+        rows = input_array(self._encoded(X))
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(f"expected rows of {self.n_features} features, got an array of shape {rows.shape}")
         if not np.all(np.isfinite(rows)):
             raise InputError("the input contains NaN or infinity; a model answers for finite numbers only")
         return rows
 
+    def _encoded(self, X: Any) -> Any:
+        """Features of a DataFrame of the user's columns, if the model knows them; anything else as it is."""
+        if self.schema is None or not hasattr(X, "columns"):
+            return X
+        features = list(self.feature_names)
+        return X[features] if list(X.columns) == features else self.schema.encode(X)
+
     def _state(self, x: ArrayLike) -> NDArray[np.float64]:
-        state = input_array(x)
+        state = input_array(self.schema.encode_row(x) if self.schema is not None and hasattr(x, "keys") else x)
         if state.shape != self.gate_weights.shape[1:]:
             raise InputError(f"a state of this model has {self.n_features} numbers, got shape {state.shape}")
         return state

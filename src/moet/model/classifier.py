@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_X_y, validate_data
 
 from moet.model.boost import train_boosted
 from moet.model.grow import Criterion
@@ -23,6 +23,8 @@ from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
 from moet.model.recipe import Watch, most_rounds, train
 from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
+from moet.model.schema import Schema
+from moet.model.schema_of import is_table
 from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
 from moet.model.table import canonical_table
@@ -213,13 +215,23 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Of a DataFrame the mixture keeps a :class:`Schema`: strings and categories become features of zeros and
+            ones, ordered categories ranks, booleans 0 and 1.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Exactly equivalent to repeating rows; rows of weight 0 are ignored.
         groups : array-like of shape (n_samples,), default=None
             Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        self._schema = Schema.of(X) if is_table(X) and _has_words(X) else None
+        if self._schema is not None:
+            validate_data(self, X, skip_check_array=True)
+            features, y = check_X_y(self._schema.encode(X), y, dtype=np.float64, order="C")
+        else:
+            features, y = validate_data(self, X, y, dtype=np.float64, order="C")
+            if is_table(X) and hasattr(self, "feature_names_in_"):
+                self._schema = Schema.of(X)
+        X = features
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
@@ -251,7 +263,11 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities of every row: gate-weighted if soft, those of the most probable expert if hard."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        if is_table(X) and self.mixture_.schema is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            X = self.mixture_.schema.encode(X)
+        else:
+            X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return self.mixture_.predict_proba(X)
 
     def _check_training(self, boosting: bool) -> None:
@@ -303,7 +319,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
 
     def _labelled(self, mixture: Mixture) -> Mixture:
         """Give a mixture over class indices the labels and feature names of the table."""
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", None) if self._schema is None else self._schema.feature_names
         return Mixture(
             mixture.gate_weights,
             mixture.gate_bias,
@@ -311,6 +327,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             self.classes_,
             feature_names=None if names is None else list(names),
             prediction=self.prediction,
+            schema=self._schema,
         )
 
     @contextmanager
@@ -325,3 +342,12 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
                     self.callback(next(epochs), log_likelihood, self._labelled(model()))
 
             yield watch
+
+
+def _has_words(table: Any) -> bool:
+    """Whether a table has columns that are no numbers."""
+    return not all(map(_is_number, table.dtypes))
+
+
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "iuf"

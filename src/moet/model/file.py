@@ -20,6 +20,7 @@ from moet.model.document import array_of, cube_of, list_of, matrix_of, members
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.tree import RegressionTree
+from moet.model.schema import Schema
 from moet.model.tree import BaseTree, Tree
 
 FORMAT = "moet"
@@ -151,6 +152,7 @@ def _content(mixture: Model, provenance: dict[str, Any] | None = None) -> bytes:
         "version": VERSION if isinstance(mixture, Mixture) else OUTPUTS_VERSION,
         "prediction": mixture.prediction,
         "feature_names": mixture.feature_names,
+        **({"schema": mixture.schema.document()} if mixture.schema is not None else {}),
         **_answers(mixture),
         "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
     }
@@ -223,6 +225,7 @@ def _mixture(document: Any) -> Model:
     provenance = document.pop("provenance", {})
     if not isinstance(provenance, dict):
         raise ModelError("provenance must be an object")
+    schema = document.pop("schema") if version == VERSION and "schema" in document else None
     answers = "classes" if version == VERSION else "outputs"
     head = ("format", "version", "prediction", "feature_names", answers, "gate", "trees")
     _, _, prediction, names, answered, gate, trees = members(document, "the model", head)
@@ -237,7 +240,8 @@ def _mixture(document: Any) -> Model:
     kind = Tree if version == VERSION else RegressionTree
     experts: Any = [_tree(tree, f"trees[{j}]", kind) for j, tree in enumerate(list_of(trees, "trees", dict))]
     if version == VERSION:
-        return Mixture(trees=experts, classes=_classes(answered), **shared)
+        read = None if schema is None else Schema.from_document(schema)
+        return Mixture(trees=experts, classes=_classes(answered), schema=read, **shared)
     return RegressionMixture(trees=experts, **_outputs(answered), **shared)
 
 

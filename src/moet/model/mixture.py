@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier
 
     from moet.model.flat import FlatMixture, Routing
+    from moet.model.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,9 @@ class Mixture(BaseMixture):
     provenance : mapping, optional
         Where the model comes from, as JSON values. It is kept in model files but is no part of the model: neither
         equality nor digest looks at it.
+    schema : Schema, optional
+        The columns of the user's table, and the features that each became. With one, :meth:`predict` also takes a
+        DataFrame of these columns.
     """
 
     gate_weights: NDArray[np.float64]
@@ -52,6 +56,7 @@ class Mixture(BaseMixture):
     feature_names: tuple[str, ...] = ()
     prediction: Prediction = "hard"
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    schema: Schema | None = None
 
     def __init__(
         self,
@@ -62,10 +67,16 @@ class Mixture(BaseMixture):
         feature_names: Sequence[str] | None = None,
         prediction: Prediction = "hard",
         provenance: Mapping[str, Any] | None = None,
+        schema: Schema | None = None,
     ) -> None:
-        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, classes=_labels(classes))
+        if schema is not None and feature_names is None:
+            feature_names = schema.feature_names
+        answers = {"classes": _labels(classes), "schema": schema}
+        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, **answers)
         check_gate_and_trees(self, Tree)
         _check_columns(self)
+        if schema is not None and schema.feature_names != self.feature_names:
+            raise ModelError(f"the schema is about other features: {', '.join(schema.feature_names)}")
 
     @classmethod
     def from_sklearn(cls, tree: DecisionTreeClassifier) -> Mixture:

@@ -19,7 +19,21 @@ if TYPE_CHECKING:
     from moet.verify.loops.questions import reaches, safe
     from moet.verify.loops.sets.propagate import proven_ranges
     from moet.verify.outputs.extent import range
-    from moet.verify.result import Closest, Differences, Proved, Range, Refuted, Trace, Unknown, Verdict
+    from moet.verify.result import (
+        Closest,
+        Differences,
+        Proved,
+        Range,
+        Recourse,
+        Refuted,
+        Robust,
+        Trace,
+        Unknown,
+        Verdict,
+    )
+    from moet.verify.rows.questions import ignores, monotone
+    from moet.verify.rows.recourse import recourse
+    from moet.verify.rows.robust import robust
 
 __all__ = [
     "Box",
@@ -28,7 +42,9 @@ __all__ = [
     "Differences",
     "Proved",
     "Range",
+    "Recourse",
     "Refuted",
+    "Robust",
     "Trace",
     "Unknown",
     "Verdict",
@@ -37,9 +53,13 @@ __all__ = [
     "closest",
     "differences",
     "equivalent",
+    "ignores",
+    "monotone",
     "proven_ranges",
     "range",
     "reaches",
+    "recourse",
+    "robust",
     "robustness_radius",
     "safe",
     "smtlib",
@@ -51,7 +71,11 @@ _HOME = {
     **dict.fromkeys(["closest", "robustness_radius"], "inputs.nearest"),
     "differences": "inputs.difference_regions",
     "range": "outputs.extent",
-    **dict.fromkeys(["Closest", "Differences", "Proved", "Range", "Refuted", "Trace", "Unknown", "Verdict"], "result"),
+    **dict.fromkeys(["Closest", "Differences", "Proved", "Range", "Recourse", "Refuted", "Robust"], "result"),
+    **dict.fromkeys(["Trace", "Unknown", "Verdict"], "result"),
+    **dict.fromkeys(["ignores", "monotone"], "rows.questions"),
+    "recourse": "rows.recourse",
+    "robust": "rows.robust",
     **dict.fromkeys(["reaches", "safe"], "loops.questions"),
     "proven_ranges": "loops.sets.propagate",
     "Box": "box",

@@ -42,6 +42,15 @@ def check_no_tolerance(tolerance: Any) -> None:
         raise InputError("this model answers with labels, which are the same or not: leave the tolerance out")
 
 
+def has_groups(*mixtures: Mixture) -> bool:
+    """Whether questions about hard models are about possible rows that are no box: whole numbers and categories."""
+    schemas = [mixture.schema for mixture in mixtures]
+    hard = not any(map(is_soft, mixtures))
+    return hard and any(
+        schema is not None and any(column.kind != "number" for column in schema.columns) for schema in schemas
+    )
+
+
 def known_labels(labels: Iterable[Any], mixtures: Sequence[Mixture]) -> list[Any]:
     """Return the labels as the models have them; one that no model has is an error."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
@@ -88,6 +97,10 @@ def domain_bounds(domain: Box | None, mixture: BaseMixture) -> Bounds:
     """Sides of a domain that is to be searched."""
     if domain is not None and not isinstance(domain, Box):
         raise InputError(f"domain must be a Box, got {type(domain).__name__}")
+    if isinstance(mixture, Mixture) and mixture.schema is not None:
+        from moet.verify.rows.domain import rows_of
+
+        return rows_of(domain, mixture).bounds()
     lo, hi = (domain or Box()).bounds(mixture.feature_names)
     for side in (*lo, *hi):
         if FURTHEST < abs(side) < math.inf:
@@ -96,7 +109,12 @@ def domain_bounds(domain: Box | None, mixture: BaseMixture) -> Bounds:
 
 
 def state(x: ArrayLike, mixture: BaseMixture) -> Floats:
-    """One input of a model as an array, checked."""
+    """One input of a model as an array, checked; of a model with a schema also a row in the user's words."""
+    if mixture.schema is not None:
+        from moet.model.words import features_of_row
+
+        encoded = features_of_row(x, mixture.schema)
+        x = x if encoded is None else encoded
     try:
         array = np.array(x, dtype=np.float64)
     except (TypeError, ValueError) as error:

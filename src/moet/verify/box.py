@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +62,31 @@ class Box:
             before = sides.get(name, (-math.inf, math.inf))
             sides[name] = max(before[0], low), min(before[1], high)
         return cls(**sides)
+
+    @classmethod
+    def where(cls, model: Any, text: str) -> Box:
+        """Read conditions in the words of the user's table, by the model's schema.
+
+        A side that is stated replaces that of the range seen. For float64 numbers ``<`` is ``<=`` the number before.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from moet import MoETClassifier
+        >>> table = pd.DataFrame({"Age": [20, 30, 40, 50], "Housing": ["own", "rent", "own", "free"]})
+        >>> model = MoETClassifier(n_experts=1, max_depth=1).fit(table, [0, 0, 1, 1])
+        >>> Box.where(model, "Age < 40, Housing in (own, rent)")
+        Box(**{'Age': (None, 39.0), 'Housing=free': (0.0, 0.0)})
+        """
+        from moet.model.file import as_model
+        from moet.verify.conditions import sides_of
+
+        mixture = as_model(model)
+        if mixture.schema is None:
+            box = cls.parse(text)
+            box.bounds(mixture.feature_names)
+            return box
+        return cls(**sides_of(text, mixture.schema))
 
     def bounds(self, feature_names: Sequence[str]) -> Bounds:
         """Lower and upper bounds for features in this order, infinite at open sides."""

@@ -13,6 +13,7 @@ from typing import Any
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.meter import Meter
+from moet.verify.checker.row_claims import ROW_KINDS
 from moet.verify.checker.subjects import ABOUT_MODELS, ABOUT_OUTPUTS, BY_PATHS, read_subjects
 
 
@@ -83,6 +84,10 @@ def _check(certificate: Certificate, read: list[Any], meter: Meter) -> None:
         from moet.verify.checker.outputs import check_outputs
 
         check_outputs(certificate, read, meter)
+    elif certificate.kind in ROW_KINDS:
+        from moet.verify.checker.rows import check_rows
+
+        check_rows(certificate, read, meter)
     elif certificate.kind in BY_PATHS:
         from moet.verify.checker.paths import check_paths
 

@@ -90,11 +90,20 @@ class Refuted(Verdict):
         What the models answer at ``point``.
     trace : Trace or None
         The run, for questions about a closed loop.
+    rows : tuple of dict
+        The possible row, or the pair of them, in the columns of the model's schema.
+    points : tuple of arrays
+        Their features.
+    share : float or None
+        For :func:`ignores`: the share of rows whose answer changes, of a table or of random possible rows.
     """
 
     point: NDArray[np.float64] | None = None
     answers: tuple[Any, ...] = ()
     trace: Trace | None = None
+    rows: tuple[dict[str, Any], ...] = ()
+    points: tuple[NDArray[np.float64], ...] = ()
+    share: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -205,3 +214,72 @@ class Differences:
 
     def __len__(self) -> int:
         return len(self.points)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recourse(Proved):
+    """The cheapest change of a row that gets an answer; the certificate proves that none is cheaper.
+
+    Attributes
+    ----------
+    row : dict or None
+        The possible row with the answer, in the columns of the model's schema; None if there is none.
+    point : array of float or None
+        Its features.
+    changes : dict
+        Columns that change, each with what it was and what it is to become.
+    cost : float
+        What the changes cost, rounded up; infinite if no possible row has the answer.
+    at_least : float
+        What every change costs at least, as is proved; below ``cost`` by no more than a billionth of it.
+    answer : Any
+        What the model answers to ``row``.
+    """
+
+    row: dict[str, Any] | None
+    point: NDArray[np.float64] | None
+    changes: dict[str, tuple[Any, Any]]
+    cost: float
+    at_least: float
+    answer: Any
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Robust:
+    """Which rows of a table keep their answers within a radius.
+
+    Attributes
+    ----------
+    kept : array of bool, shape (n_rows,)
+        Rows that were proved to keep their answers; the certificate is about them.
+    changed : dict of int to dict
+        Rows that do not, by position, each with a possible row within the radius that has another answer.
+    unknown : list of int
+        Rows that were not decided.
+    answers : array
+        What the model answers to the rows.
+    certificate : Certificate or None
+    checked : bool
+        Whether the exact checker accepted it.
+    claim : str or None
+        What was proved, in words.
+    effort : mapping
+    """
+
+    kept: NDArray[np.bool_]
+    changed: dict[int, dict[str, Any]]
+    unknown: list[int]
+    answers: NDArray[Any]
+    certificate: Any
+    checked: bool
+    claim: str | None
+    effort: Mapping[str, float]
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that were proved to keep their answers."""
+        return float(self.kept.mean())
+
+    def accuracy(self, labels: Any) -> float:
+        """Certified accuracy: the share of rows that are answered rightly and were proved to keep their answers."""
+        return float(np.mean(self.kept & (self.answers == np.asarray(labels))))

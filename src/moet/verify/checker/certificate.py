@@ -81,6 +81,11 @@ class Certificate:
         if self._n_waiting > _WAITING:
             self._pack()
 
+    def append(self, other: Certificate) -> None:
+        """Append the records of another certificate."""
+        for codes, refs, numbers in other._read_blocks():
+            self.add(codes, refs, numbers)
+
     @cached_property
     def _blocks(self) -> IO[bytes]:
         """The packed blocks; made when they are needed, for the shortest proofs are found in less time."""

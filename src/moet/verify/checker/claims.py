@@ -162,8 +162,8 @@ class Arrival(NamedTuple):
 def always(claim: Any, model: PlainModel) -> Always:
     """Read the claim of a proof that an answer is always given."""
     members(claim, "the claim", ("model", "lo", "hi", "answers"))
-    _named(claim["model"], model.digest, "model")
-    answers = _labels(claim["answers"], "answers", [model])
+    named(claim["model"], model.digest, "model")
+    answers = labels_of(claim["answers"], "answers", [model])
     if not answers:
         raise CertificateError("the claim names no answer")
     return Always(_box(claim, model), answers)
@@ -176,14 +176,14 @@ def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
     if first.class_type != second.class_type:
         raise CertificateError(f"the models have classes of types {first.class_type} and {second.class_type}")
     classes = claim["classes"]
-    wanted = None if classes is None else _labels(classes, "classes", [first, second])
+    wanted = None if classes is None else labels_of(classes, "classes", [first, second])
     return Equivalent(_box(claim, first), wanted)
 
 
 def _pair(digests: Any, first: PlainGate, second: PlainGate) -> None:
     """Complain unless a claim is about these two models, which have as many features."""
     for digest, model in zip(items(digests, "models", 2), (first, second), strict=True):
-        _named(digest, model.digest, "model")
+        named(digest, model.digest, "model")
     if len(first.feature_names) != len(second.feature_names):
         raise CertificateError("the models have different numbers of features")
 
@@ -191,10 +191,10 @@ def _pair(digests: Any, first: PlainGate, second: PlainGate) -> None:
 def closest(claim: Any, model: PlainModel) -> Closest:
     """Read the claim of a proof that inputs with other answers keep a distance."""
     members(claim, "the claim", ("model", "lo", "hi", "point", "norm", "answer", "distance"))
-    _named(claim["model"], model.digest, "model")
+    named(claim["model"], model.digest, "model")
     answer = claim["answer"]
     if answer is not None:
-        (answer,) = _labels([answer], "answer", [model])
+        (answer,) = labels_of([answer], "answer", [model])
     point, norm, radius = _ball(claim, model)
     return Closest(_box(claim, model), point, norm, answer, radius)
 
@@ -217,7 +217,7 @@ def _not_negative(value: Any, where: str) -> Fraction:
 def bounds(claim: Any, model: PlainLaws) -> Bounds:
     """Read the claim of a proof that outputs meet conditions."""
     members(claim, "the claim", ("model", "lo", "hi", "conditions"))
-    _named(claim["model"], model.digest, "model")
+    named(claim["model"], model.digest, "model")
     return Bounds(_box(claim, model), _conditions(claim["conditions"], model))
 
 
@@ -233,7 +233,7 @@ def tolerance(claim: Any, first: PlainLaws, second: PlainLaws) -> Tolerance:
 def distance(claim: Any, model: PlainLaws) -> Distance:
     """Read the claim of a proof that inputs with such outputs keep a distance."""
     members(claim, "the claim", ("model", "lo", "hi", "point", "norm", "conditions", "tolerance", "distance"))
-    _named(claim["model"], model.digest, "model")
+    named(claim["model"], model.digest, "model")
     conditions, change = claim["conditions"], claim["tolerance"]
     if (conditions is None) == (change is None):
         raise CertificateError("the claim needs either conditions or a tolerance")
@@ -406,8 +406,8 @@ def ascending(values: Vector, where: str) -> Vector:
 
 def _loop(claim: dict[str, Any], model: PlainModel, system: PlainSystem) -> None:
     """Complain unless a claim is about this model and this system."""
-    _named(claim["model"], model.digest, "model")
-    _named(claim["system"], system.digest, "system")
+    named(claim["model"], model.digest, "model")
+    named(claim["system"], system.digest, "system")
     if claim.get("name", system.name) != system.name:
         raise CertificateError(f"the claim calls the system {shown(claim['name'])}, its name is {shown(system.name)}")
     if not model.is_hard:
@@ -420,7 +420,8 @@ def _loop(claim: dict[str, Any], model: PlainModel, system: PlainSystem) -> None
         raise CertificateError("the model's features are the system's states in another order")
 
 
-def _named(digest: Any, own: str, what: str) -> None:
+def named(digest: Any, own: str, what: str) -> None:
+    """Complain unless a claim names this subject."""
     if text(digest, what) != own:
         raise CertificateError(f"the certificate is about another {what}: the digests differ")
 
@@ -432,7 +433,7 @@ def _goal(value: Any, system: PlainSystem) -> list[HalfSpace]:
     return goal
 
 
-def _labels(value: Any, where: str, models: list[PlainModel]) -> list[Label]:
+def labels_of(value: Any, where: str, models: list[PlainModel]) -> list[Label]:
     """Labels, each of them one of a model's."""
     labels = items(value, where)
     known = {typed(label) for model in models for label in model.classes}

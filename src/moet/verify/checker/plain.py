@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from moet.errors import CertificateError
+from moet.verify.checker.plain_schema import PlainColumn, plain_columns, schema_document
 from moet.verify.checker.reading import double, items, members, parse, plain, read_file, shown, text, whole
 
 HEAD = ("format", "version", "prediction", "feature_names", "gate", "trees")
@@ -92,6 +93,7 @@ class PlainModel(NamedTuple):
     feature_names: list[str]
     prediction: str
     digest: str
+    columns: list[PlainColumn]
 
     @property
     def is_hard(self) -> bool:
@@ -128,7 +130,9 @@ def _document_of(model: Any) -> dict[str, Any]:
     held: Any
     for held in (model, getattr(model, "mixture_", None), getattr(model, "mixture", None)):
         if hasattr(held, "gate_weights"):
+            schema = getattr(held, "schema", None)
             return {
+                **({} if schema is None else {"schema": schema.document()}),
                 "format": "moet",
                 "version": 2 if hasattr(held, "outputs") else 1,
                 "prediction": held.prediction,
@@ -175,7 +179,9 @@ def frame(document: dict[str, Any], version: int, answers: str) -> Frame:
         raise CertificateError(
             f"its format version is {shown(document.get('version'))}, and this is about models that answer with {kind}"
         )
-    members(document, "the model", (*HEAD, answers), optional=("provenance",))
+    members(
+        document, "the model", (*HEAD, answers), optional=("provenance", "schema") if version == 1 else ("provenance",)
+    )
     if document["prediction"] not in ("hard", "soft"):
         raise CertificateError(f"prediction must be 'hard' or 'soft', got {shown(document['prediction'])}")
     gate = members(document["gate"], "gate", ("weights", "bias"))
@@ -194,10 +200,12 @@ def _plain(document: dict[str, Any]) -> PlainModel:
     for j, tree in enumerate(experts):
         members(tree, f"trees[{j}]", ARRAYS)
         arrays.append(arrays_of(tree, f"trees[{j}]", len(names), len(classes)))
-    answers = {"classes": {"type": class_type, "values": classes}}
+    columns = plain_columns(document.get("schema"), "schema" in document, names)
+    answers: dict[str, Any] = {"schema": schema_document(columns)} if "schema" in document else {}
+    answers["classes"] = {"type": class_type, "values": classes}
     digest = digest_of(1, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
-    return PlainModel(weights, bias, trees, classes, class_type, names, prediction, digest)
+    return PlainModel(weights, bias, trees, classes, class_type, names, prediction, digest, columns)
 
 
 def _classes(document: Any) -> tuple[str, list[Any]]:

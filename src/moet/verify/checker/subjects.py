@@ -8,6 +8,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.plain import plain_model
 from moet.verify.checker.plain_laws import plain_laws
 from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.row_claims import ROW_KINDS
 
 ABOUT_MODELS = ("always", "equivalent", "closest")
 """Kinds of proofs about one model, or two, that answer with labels."""
@@ -26,7 +27,7 @@ def about_system(kind: str) -> bool:
 
 def read_subjects(kind: str, subjects: tuple[Any, ...]) -> list[Any]:
     """What a proof of this kind is about, as plain numbers."""
-    if kind in ABOUT_MODELS:
+    if kind in ABOUT_MODELS or kind in ROW_KINDS:
         return [plain_model(subject) for subject in subjects]
     if kind in ABOUT_OUTPUTS:
         return [plain_laws(subject) for subject in subjects]

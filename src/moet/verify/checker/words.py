@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from moet.verify.checker import claims
+from moet.verify.checker import claims, row_claims, row_words
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.numbers import between, exactly, name_of, quoted
 from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_laws import PlainLaws
 from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem
 from moet.verify.checker.reading import plain
 from moet.verify.checker.subjects import ABOUT_OUTPUTS, read_subjects
-
-_SHORT = 15
-"""Digits of numbers that are written out."""
 
 
 def claim_in_words(certificate: Certificate, *subjects: Any) -> str:
@@ -46,35 +44,17 @@ def told(certificate: Certificate, model: Any, *others: Any) -> str:
         lines = [*_equivalent(claims.equivalent(claim, model, second), model), _about("the other model", second.digest)]
     elif kind == "closest":
         lines = _closest(claims.closest(claim, model), model)
+    elif kind in row_claims.ROW_KINDS:
+        lines = row_words.row_claim(kind, claim, [model, *others])
+        lines += [_about("the other model", other.digest) for other in others]
     else:
         system: PlainSystem = others[0]
-        lines = [*_loop(kind, claim, model, system), _about(f"the system {_quoted(system.name)}", system.digest)]
+        lines = [*_loop(kind, claim, model, system), _about(f"the system {quoted(system.name)}", system.digest)]
     return "\n".join([*lines, _about("the model", model.digest)])
 
 
-def exactly(value: Fraction) -> str:
-    """A number without rounding: as a decimal or a fraction if that is short, as a float64 number if it is one.
-
-    Examples
-    --------
-    >>> exactly(Fraction(-1, 40)), exactly(Fraction(1, 3)), exactly(Fraction(0.1))
-    ('-0.025', '1/3', 'float64(0.1)')
-    """
-    if value.denominator == 1 and abs(value) < 10**_SHORT:
-        return str(value.numerator)
-    for digits in range(1, _SHORT):
-        scaled = value * 10**digits
-        if scaled.denominator == 1 and abs(scaled) < 10**_SHORT:
-            whole = str(abs(scaled.numerator)).rjust(digits + 1, "0")
-            return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
-    if max(abs(value.numerator), value.denominator) < 10 ** (_SHORT // 2):
-        return str(value)
-    near = float(value) if abs(value) < 2**1020 else 0.0
-    return f"float64({near!r})" if Fraction(near) == value else str(value)
-
-
 def _always(claim: claims.Always, model: PlainModel) -> list[str]:
-    answers = " or ".join(map(_quoted, claim.answers))
+    answers = " or ".join(map(quoted, claim.answers))
     is_open = None in claim.box.lo or None in claim.box.hi
     beyond = "; beyond 1e150, as long as no logit overflows" if is_open and len(model.bias) > 1 else ""
     return [
@@ -86,7 +66,7 @@ def _always(claim: claims.Always, model: PlainModel) -> list[str]:
 def _equivalent(claim: claims.Equivalent, model: PlainModel) -> list[str]:
     what = "give the same answer"
     if claim.classes is not None:
-        what = f"agree on which of {', '.join(map(_quoted, claim.classes))} is the answer, or that none is"
+        what = f"agree on which of {', '.join(map(quoted, claim.classes))} is the answer, or that none is"
     return [
         f"For all real numbers {_where(claim.box, model.feature_names)}, both models {what} in exact arithmetic (the "
         "first of equal logits wins). Rounding in a gate may make a deployed model choose another expert."
@@ -94,12 +74,12 @@ def _equivalent(claim: claims.Equivalent, model: PlainModel) -> list[str]:
 
 
 def _closest(claim: claims.Closest, model: PlainModel) -> list[str]:
-    wanted = "another answer than there" if claim.answer is None else f"the answer {_quoted(claim.answer)}"
+    wanted = "another answer than there" if claim.answer is None else f"the answer {quoted(claim.answer)}"
     return [f"{_nobody_near(claim, model.feature_names)} have {wanted}."]
 
 
 def _nobody_near(claim: claims.Closest | claims.Distance, names: Sequence[str]) -> str:
-    point = ", ".join(f"{_name(name)} = {exactly(x)}" for name, x in zip(names, claim.point, strict=True))
+    point = ", ".join(f"{name_of(name)} = {exactly(x)}" for name, x in zip(names, claim.point, strict=True))
     near = ""
     if claim.distance is not None:
         measure = "the largest change of a feature" if claim.norm == "linf" else "the sum of all changes"
@@ -122,7 +102,8 @@ def _outputs(kind: str, claim: Any, models: list[PlainLaws]) -> list[str]:
     return [
         f"For all real numbers {_where(read.box, model.feature_names)}, no output of one model is off that of the "
         f"other by more than {exactly(read.tolerance)}, in exact arithmetic (the first of equal logits wins): of "
-        f"{', '.join(map(_name, model.outputs))}. Rounding in a gate may make a deployed model choose another expert.",
+        f"{', '.join(map(name_of, model.outputs))}. Rounding in a gate may make a deployed model choose another "
+        "expert.",
         _about("the other model", models[1].digest),
         *digests,
     ]
@@ -166,7 +147,7 @@ def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list
 
 def _shield(claim: claims.Shield, model: PlainModel, system: PlainSystem) -> list[str]:
     """The claim of a shield."""
-    box = ", ".join(f"{_name(n)} {_between(*side)}" for n, side in zip(system.states, claim.box, strict=True))
+    box = ", ".join(f"{name_of(n)} {between(*side)}" for n, side in zip(system.states, claim.box, strict=True))
     return [
         f"Every run that begins with {_first_states(system)}, or in the set of the proof, is safe for ever, whichever "
         f"actions are wanted, if the shield decides which are taken: {_conditions(system.safe, system.states)}.",
@@ -178,7 +159,7 @@ def _shield(claim: claims.Shield, model: PlainModel, system: PlainSystem) -> lis
 
 def _first_states(system: PlainSystem) -> str:
     sides = zip(system.states, system.initial, strict=True)
-    return ", ".join(f"{_name(name)} {_between(low, high)}" for name, (low, high) in sides)
+    return ", ".join(f"{name_of(name)} {between(low, high)}" for name, (low, high) in sides)
 
 
 def _surroundings(
@@ -187,7 +168,7 @@ def _surroundings(
     """What a proof about runs takes into account."""
     lines = []
     inside = [
-        f"{_name(name)} {_between(*side)}"
+        f"{name_of(name)} {between(*side)}"
         for name, side in zip(system.states, system.domain, strict=True)
         if side is not None
     ]
@@ -195,13 +176,13 @@ def _surroundings(
         lines.append(f"Until then it stays where the description of the system holds: {', '.join(inside)}.")
     lines.append(acting)
     disturbed = [
-        f"{_name(name)} {_between(*side)}"
+        f"{name_of(name)} {between(*side)}"
         for name, side in zip(system.states, system.disturbance, strict=True)
         if any(side)
     ]
     if disturbed:
         lines.append(f"In every step anything in these intervals is added: {', '.join(disturbed)}.")
-    noise = [f"{exactly(e)} in {_name(name)}" for name, e in zip(system.states, system.noise, strict=True) if e]
+    noise = [f"{exactly(e)} in {name_of(name)}" for name, e in zip(system.states, system.noise, strict=True) if e]
     seen = f"with noise of at most {', '.join(noise)}, " if noise else ""
     rounding = "rounded to float64 and then to float32" if system.float32 else "rounded to float64"
     lines.append(f"The model sees the state {seen}{rounding}.")
@@ -213,7 +194,7 @@ def _steps(system: PlainSystem) -> list[str]:
     dynamics = system.dynamics
     if isinstance(dynamics, Affine):
         return [
-            f"  next {_name(name)} = {_sum(row, system.states)} + "
+            f"  next {name_of(name)} = {_sum(row, system.states)} + "
             + _by_action([offset[k] for offset in dynamics.offsets], system.actions)
             for k, (name, row) in enumerate(zip(system.states, dynamics.matrix, strict=True))
         ]
@@ -226,7 +207,7 @@ def _steps(system: PlainSystem) -> list[str]:
 def _by_action(values: Sequence[Fraction], actions: Sequence[str]) -> str:
     if len(set(values)) == 1:
         return exactly(values[0])
-    return f"({', '.join(f'{_name(a)}: {exactly(value)}' for a, value in zip(actions, values, strict=True))})"
+    return f"({', '.join(f'{name_of(a)}: {exactly(value)}' for a, value in zip(actions, values, strict=True))})"
 
 
 def _conditions(conditions: Sequence[HalfSpace], names: Sequence[str]) -> str:
@@ -238,12 +219,12 @@ def _condition(half: HalfSpace, names: Sequence[str]) -> str:
     if len(used) != 1:
         return f"{_sum(half.coefficients, names)} <= {exactly(half.bound)}"
     a = half.coefficients[used[0]]
-    return f"{_name(names[used[0]])} {'<=' if a > 0 else '>='} {exactly(half.bound / a)}"
+    return f"{name_of(names[used[0]])} {'<=' if a > 0 else '>='} {exactly(half.bound / a)}"
 
 
 def _sum(coefficients: Sequence[Fraction], names: Sequence[str]) -> str:
     terms = [
-        (a, _name(name) if abs(a) == 1 else f"{exactly(abs(a))} * {_name(name)}")
+        (a, name_of(name) if abs(a) == 1 else f"{exactly(abs(a))} * {name_of(name)}")
         for a, name in zip(coefficients, names, strict=True)
         if a
     ]
@@ -258,25 +239,12 @@ def _where(box: claims.Body, names: Sequence[str]) -> str:
     parts = []
     for name, low, high in zip(names, *box, strict=True):
         if low is not None and high is not None:
-            parts.append(f"{_name(name)} {_between(low, high)}")
+            parts.append(f"{name_of(name)} {between(low, high)}")
         elif low is not None:
-            parts.append(f"{_name(name)} >= {exactly(low)}")
+            parts.append(f"{name_of(name)} >= {exactly(low)}")
         elif high is not None:
-            parts.append(f"{_name(name)} <= {exactly(high)}")
+            parts.append(f"{name_of(name)} <= {exactly(high)}")
     return f"with {', '.join(parts)}" if parts else "whatsoever"
-
-
-def _between(low: Fraction, high: Fraction) -> str:
-    return f"= {exactly(low)}" if low == high else f"from {exactly(low)} to {exactly(high)}"
-
-
-def _name(name: str) -> str:
-    """A name as it is, if it cannot be mistaken for anything else."""
-    return name if name.isidentifier() else _quoted(name)
-
-
-def _quoted(label: Any) -> str:
-    return ascii(label) if isinstance(label, str) else str(label)
 
 
 def _about(what: str, digest: str) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.model.text import how_to_harden
-from moet.verify.arguments import CPU_LIMIT, common_groups, comparable, domain_bounds, known_labels
+from moet.verify.arguments import CPU_LIMIT, common_groups, comparable, domain_bounds, has_groups, known_labels
 from moet.verify.box import Box
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
 from moet.verify.inputs.float_band import float_band
@@ -72,10 +72,15 @@ def differences(
             )
     if limit < 1 or samples < 1:
         raise InputError(f"limit and samples must be at least 1, got {limit} and {samples}")
+    if has_groups(*pair):
+        from moet.verify.rows.differences import row_differences
+
+        wanted = None if classes is None else known_labels(classes, pair)
+        return row_differences(pair, domain, common_groups(pair, wanted), limit, samples, deadline, seed)
     lo, hi = domain_bounds(domain, pair[0])
     groups = common_groups(pair, None if classes is None else known_labels(classes, pair))
     grouped = Grouped(pair[0], groups[0], lo, hi), Grouped(pair[1], groups[1], lo, hi)
-    search = AgreementSearch(grouped, lo, hi, deadline, lambda x, region: x in region and _shows(grouped, x))
+    search = AgreementSearch(grouped, lo, hi, deadline, lambda x, region: x in region and differ_surely(grouped, x))
     points: list[Floats] = []
     regions: list[Polytope] = []
     unseen: list[Polytope] = []
@@ -95,7 +100,7 @@ def differences(
         if exact is not None:
             share, interval = exact, (exact, exact)
         else:
-            share, interval = _estimated_share(grouped, sample_box(lo, hi, samples, np.random.default_rng(seed)))
+            share, interval = estimated_share(grouped, sample_box(lo, hi, samples, np.random.default_rng(seed)))
             confidence = CONFIDENCE
     return Differences(
         points=X,
@@ -111,7 +116,7 @@ def differences(
     )
 
 
-def _shows(grouped: Sequence[Grouped], x: Floats) -> bool:
+def differ_surely(grouped: Sequence[Grouped], x: Floats) -> bool:
     """Whether two models differ at ``x``, and each answers as deployed what it does in exact arithmetic."""
     deployed = [side.deployed_class(x) for side in grouped]
     if deployed != [side.exact_class(x) for side in grouped]:
@@ -130,7 +135,8 @@ def _exact_share(regions: Sequence[Polytope], lo: Floats, hi: Floats) -> float |
     return float(total)
 
 
-def _estimated_share(grouped: Sequence[Grouped], X: Floats) -> tuple[float, tuple[float, float]]:
+def estimated_share(grouped: Sequence[Grouped], X: Floats) -> tuple[float, tuple[float, float]]:
+    """Share of inputs to which two models give different groups, with its interval."""
     group_a, group_b = (side.deployed_groups(X) for side in grouped)
     hits = int(np.count_nonzero(group_a != group_b))
     return hits / len(X), confidence_interval(hits, len(X), CONFIDENCE)

@@ -16,6 +16,7 @@ from moet.verify.arguments import (
     answers_with_numbers,
     check_no_tolerance,
     domain_bounds,
+    has_groups,
     is_soft,
     json_sides,
     known_labels,
@@ -59,7 +60,7 @@ def closest(
     Parameters
     ----------
     model : mixture, classifier, regressor, policy, model file or scikit-learn tree
-    x : array of float, shape (n_features,)
+    x : array of float, shape (n_features,), or a row of the user's table
     norm : {"linf", "l1"}
         Largest change of a feature, or sum of the changes, in raw units.
     domain : Box, optional
@@ -87,8 +88,12 @@ def closest(
     mixture = as_mixture(model)
     check_no_tolerance(tolerance)
     start = state(x, mixture)
-    lo, hi = domain_bounds(domain, mixture)
     wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
+    if has_groups(mixture):
+        from moet.verify.rows.nearest import closest_row
+
+        return closest_row(mixture, start, norm, domain, wanted_label, deadline, seed)
+    lo, hi = domain_bounds(domain, mixture)
     if is_soft(mixture):
         from moet.verify.inputs.soft import closest_soft
 

@@ -20,6 +20,7 @@ from moet.verify.arguments import (
     common_groups,
     comparable,
     domain_bounds,
+    has_groups,
     is_soft,
     json_sides,
     known_labels,
@@ -88,6 +89,10 @@ def always(
     permitted = known_labels(answers, [mixture])
     if not permitted:
         raise InputError(f"name at least one permitted answer; the model has {listed(mixture.classes)}")
+    if has_groups(mixture):
+        from moet.verify.rows.questions import always_rows
+
+        return always_rows(mixture, domain, permitted, deadline, seed)
     lo, hi = domain_bounds(domain, mixture)
     if is_soft(mixture):
         from moet.verify.inputs.soft import always_soft
@@ -177,9 +182,13 @@ def equivalent(
     check_no_tolerance(tolerance)
     if isinstance(classes, float | int):
         raise InputError(f"expected a list of labels, got {classes!r}: write [{classes!r}]")
-    lo, hi = domain_bounds(domain, pair[0])
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)
+    if has_groups(*pair):
+        from moet.verify.rows.questions import equivalent_rows
+
+        return equivalent_rows(pair, groups, wanted, domain, deadline, seed)
+    lo, hi = domain_bounds(domain, pair[0])
     if any(map(is_soft, pair)):
         from moet.verify.inputs.soft import equivalent_soft
 

@@ -1,0 +1,81 @@
+"""Random small models of tables, and all possible rows of one, for brute force."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet import Column, Mixture, Schema, Tree
+
+Floats = NDArray[np.float64]
+
+_THRESHOLDS = (-1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.3)
+
+
+def random_schema(rng: np.random.Generator, *, numbers: bool = False) -> Schema:
+    """Make a few columns of all kinds, with few rows; with ``numbers`` one of reals, which has no list of rows."""
+    columns = [_random_column(f"c{k}", rng) for k in range(int(rng.integers(1, 4)))]
+    return Schema([*columns, *([Column("real", "number", ("real",), -1.0, 2.0)] if numbers else [])])
+
+
+def _random_column(name: str, rng: np.random.Generator) -> Column:
+    kind: Any = str(rng.choice(["integer", "ordered", "category", "boolean"]))
+    if kind == "integer":
+        low = int(rng.integers(-3, 3))
+        return Column(name, "integer", (name,), low, low + int(rng.integers(0, 5)))
+    if kind == "boolean":
+        return Column(name, "boolean", (name,))
+    values = tuple("abcd"[: int(rng.integers(1, 5))])
+    return Column(
+        name, kind, tuple(f"{name}={v}" for v in values) if kind == "category" else (name,), categories=values
+    )
+
+
+def random_tree(rng: np.random.Generator, n_features: int, n_classes: int, depth: int) -> Tree:
+    """Make a tree whose thresholds lie between, and on, small whole numbers."""
+    feature: list[int] = []
+    threshold: list[float] = []
+    left: list[int] = []
+    right: list[int] = []
+    value: list[Floats] = []
+
+    def grow(level: int) -> int:
+        node, row = len(feature), rng.random(n_classes) + 1e-3
+        lists: tuple[list[Any], ...] = (feature, threshold, left, right, value)
+        for numbers, new in zip(lists, (-1, 0.0, -1, -1, row / row.sum()), strict=True):
+            numbers.append(new)
+        if level and rng.random() < 0.85:
+            feature[node] = int(rng.integers(n_features))
+            threshold[node] = float(rng.choice(_THRESHOLDS))
+            left[node] = grow(level - 1)
+            right[node] = grow(level - 1)
+        return node
+
+    grow(depth)
+    return Tree(feature, threshold, left, right, value)
+
+
+def random_model(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2) -> Mixture:
+    """Make a hard mixture with that schema; its gate has small whole numbers, so that ties are common, or any."""
+    d, experts = len(schema.feature_names), int(rng.integers(1, 4))
+    whole = rng.random() < 0.5
+    weights = rng.integers(-2, 3, (experts, d)).astype(float) if whole else rng.normal(size=(experts, d))
+    bias = rng.integers(-2, 3, experts).astype(float) if whole else rng.normal(size=experts)
+    trees = [random_tree(rng, d, n_classes, int(rng.integers(0, 4))) for _ in range(experts)]
+    return Mixture(weights, bias, trees, ["no", "yes", "maybe"][:n_classes], schema=schema)
+
+
+def all_cells(column: Column) -> list[list[float]]:
+    """Features of all values of a column."""
+    if column.kind == "category":
+        return [[float(j == k) for j in range(len(column.categories))] for k in range(len(column.categories))]
+    low, high = column.reach
+    return [[float(v)] for v in range(int(low), int(high) + 1)]
+
+
+def all_rows(schema: Schema) -> Floats:
+    """Features of all possible rows."""
+    return np.array([[v for cell in cells for v in cell] for cells in product(*map(all_cells, schema.columns))])

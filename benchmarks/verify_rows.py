@@ -1,0 +1,190 @@
+"""Questions about possible rows of random small tables, against brute force over all rows, and against z3.
+
+    python benchmarks/verify_rows.py [--models 2000] [--seed 0]
+
+Half of the tables have a column of reals: then z3 decides. Prints how many verdicts of every kind there were, and every
+one that is wrong; ends with exit code 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from random_tables import Floats, all_rows, random_model, random_schema
+
+from moet import Mixture, Schema, verify
+from moet.verify.exact import ExactMixture, exactly
+from moet.verify.rows.costs import Costs, weights_of
+from moet.verify.rows.domain import rows_of
+
+
+class Outcome(NamedTuple):
+    """One verdict, and whether it is wrong."""
+
+    question: str
+    verdict: str
+    wrong: bool
+
+
+def judged(question: str, verdict: Any, truth: bool) -> Outcome:
+    """Compare a verdict with what is true."""
+    name = type(verdict).__name__
+    return Outcome(question, name, (name == "Proved" and not truth) or (name == "Refuted" and truth))
+
+
+def attempt(seed: int) -> list[Outcome]:
+    """All questions about one random model."""
+    rng = np.random.default_rng(seed)
+    schema = random_schema(rng, numbers=seed % 2 == 1)
+    model = random_model(rng, schema, n_classes=int(rng.integers(2, 4)))
+    return by_z3(rng, schema, model) if seed % 2 else by_brute_force(rng, schema, model)
+
+
+def by_brute_force(rng: np.random.Generator, schema: Schema, model: Mixture) -> list[Outcome]:
+    """Compare with what all possible rows say."""
+    rows, labels = all_rows(schema), model.classes.tolist()
+    exact = ExactMixture(model)
+    answers = [labels[exact.answer(exactly(x.tolist()))] for x in rows]
+    deployed, label = model.predict(rows).tolist(), labels[0]
+    column = schema.columns[int(rng.integers(len(schema.columns)))]
+    own = schema.place(column.name).features
+    keys = [tuple(np.delete(x, own)) for x in rows]
+    pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows)) if keys[i] == keys[j]]
+    found = [
+        judged("always", verify.always(model, answers=[label]), all(answer == label for answer in deployed)),
+        judged("ignores", verify.ignores(model, [column.name]), all(answers[i] == answers[j] for i, j in pairs)),
+    ]
+    if column.kind != "category":
+        kept = all(rows[i][own[0]] > rows[j][own[0]] or answers[i] != label or answers[j] == label for i, j in pairs)
+        found.append(judged("monotone", verify.monotone(model, column.name, answer=label), kept))
+    other = random_model(rng, schema, n_classes=len(labels))
+    second = ExactMixture(other)
+    same = all(answers[i] == labels[second.answer(exactly(x.tolist()))] for i, x in enumerate(rows))
+    found.append(judged("equivalent", verify.equivalent(model, other), same))
+    x = rows[int(rng.integers(len(rows)))]
+    for cost in (None, "columns"):
+        found.append(cheapest(model, x, cost, labels[-1], rows, answers))
+    return found
+
+
+def cheapest(model: Mixture, x: Floats, cost: str | None, wanted: str, rows: Floats, answers: list[str]) -> Outcome:
+    """Compare recourse with the cheapest of all rows."""
+    domain = rows_of(None, model)
+    costs = Costs(*weights_of(cost, domain), domain, x)
+    least = min((costs.of(y) for y, answer in zip(rows, answers, strict=True) if answer == wanted), default=None)
+    verdict = verify.recourse(model, x, answer=wanted, cost=cost)
+    question = f"recourse, {cost or 'sum'}"
+    if isinstance(verdict, verify.Unknown):
+        return Outcome(question, "Unknown", False)
+    if least is None:
+        return Outcome(question, "Recourse", verdict.row is not None)
+    wrong = verdict.row is None or abs(Fraction(verdict.cost) - least) > Fraction(1, 10**8)
+    return Outcome(question, "Recourse", wrong)
+
+
+def by_z3(rng: np.random.Generator, schema: Schema, model: Mixture) -> list[Outcome]:
+    """Compare with z3, which is given the same question about reals, whole numbers and categories."""
+    label = model.classes.tolist()[0]
+    column = schema.columns[int(rng.integers(len(schema.columns)))]
+    return [
+        judged("ignores, z3", verify.ignores(model, [column.name]), not satisfiable(schema, model, column.name, None)),
+        judged(
+            "monotone, z3",
+            verify.monotone(model, "real", answer=label),
+            not satisfiable(schema, model, "real", label),
+        ),
+    ]
+
+
+def satisfiable(schema: Schema, model: Mixture, free: str, label: str | None) -> bool:
+    """Whether z3 finds a pair of rows that differ in ``free`` alone, the second above, that loses the label."""
+    import z3
+
+    solver = z3.Solver()
+    x, y = (_variables(schema, solver, name) for name in ("x", "y"))
+    for column, features in schema.places:
+        if column.name != free:
+            solver.add(*(x[k] == y[k] for k in features))
+        elif label is not None:
+            solver.add(x[features[0]] <= y[features[0]])
+    a, b = _answer(model, x), _answer(model, y)
+    solver.add(a != b if label is None else z3.And(a == 0, b != 0))
+    verdict = solver.check()
+    assert verdict != z3.unknown, "z3 gave up"
+    return bool(verdict == z3.sat)
+
+
+def _variables(schema: Schema, solver: Any, name: str) -> list[Any]:
+    import z3
+
+    variables = []
+    for column, features in schema.places:
+        sort = z3.Real if column.kind == "number" else z3.Int
+        own = [sort(f"{name}{k}") for k in features]
+        if column.kind == "category":
+            solver.add(*(z3.And(v >= 0, v <= 1) for v in own), z3.Sum(own) == 1)
+        else:
+            low, high = column.reach
+            solver.add(own[0] >= _number(low), own[0] <= _number(high))
+        variables += own
+    return variables
+
+
+def _number(value: float) -> Any:
+    import z3
+
+    exact = Fraction(value)
+    return z3.Q(exact.numerator, exact.denominator)
+
+
+def _answer(model: Mixture, x: list[Any]) -> Any:
+    import z3
+
+    logits = [
+        _number(b) + z3.Sum([_number(w) * v for w, v in zip(row, x, strict=True)])
+        for row, b in zip(model.gate_weights.tolist(), model.gate_bias.tolist(), strict=True)
+    ]
+    answer = z3.IntVal(-1)
+    for e in reversed(range(len(logits))):
+        beats = [logits[e] > other if k < e else logits[e] >= other for k, other in enumerate(logits) if k != e]
+        first = z3.And(*beats)
+        answer = z3.If(first, _leaf(model.trees[e], 0, x), answer)
+    return answer
+
+
+def _leaf(tree: Any, node: int, x: list[Any]) -> Any:
+    import z3
+
+    if tree.feature[node] < 0:
+        return z3.IntVal(int(tree.value[node].argmax()))
+    below = x[tree.feature[node]] <= _number(float(tree.threshold[node]))
+    return z3.If(below, _leaf(tree, int(tree.left[node]), x), _leaf(tree, int(tree.right[node]), x))
+
+
+def main() -> None:
+    """Ask, and count."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    counts: Counter[tuple[str, str]] = Counter()
+    wrong = 0
+    for seed in range(arguments.seed, arguments.seed + arguments.models):
+        for outcome in attempt(seed):
+            counts[outcome.question, outcome.verdict] += 1
+            wrong += outcome.wrong
+            if outcome.wrong:
+                print(f"WRONG: model {seed}, {outcome.question}: {outcome.verdict}")
+    for (question, verdict), n in sorted(counts.items()):
+        print(f"{question:<20} {verdict:<10} {n:6}")
+    print(f"{arguments.models} models, {sum(counts.values())} verdicts, {wrong} wrong")
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

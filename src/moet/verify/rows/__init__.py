@@ -1,0 +1,1 @@
+"""Questions about possible rows of a table: what a model's schema allows, and nothing else."""

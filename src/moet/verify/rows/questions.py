@@ -1,0 +1,393 @@
+"""Questions about possible rows: whether an answer is always given, monotone, or indifferent to some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.file import as_mixture, digest
+from moet.model.mixture import Mixture
+from moet.model.schema import Schema
+from moet.model.text import how_to_harden
+from moet.verify.arguments import CPU_LIMIT, is_soft, known_labels
+from moet.verify.box import Box
+from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
+from moet.verify.exact import ExactMixture, exactly
+from moet.verify.inputs.agreement import Grouped
+from moet.verify.inputs.float_band import caveat_of, doubtful_share, float_band
+from moet.verify.limits import Deadline
+from moet.verify.result import Proved, Refuted, Unknown
+from moet.verify.rounding import OVERFLOW, may_overflow
+from moet.verify.rows.domain import Domain, rows_of, schema_of_model
+from moet.verify.rows.search import Copy, RowSearch
+from moet.verify.rows.space import Space
+
+Floats = NDArray[np.float64]
+Direction = Literal["increasing", "decreasing"]
+
+_TRIES = 4000
+_MOST_VARIANTS = 64
+
+
+def monotone(
+    model: Any,
+    column: str,
+    domain: Box | None = None,
+    *,
+    direction: Direction = "increasing",
+    answer: Any,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
+    seed: int = 0,
+) -> Proved | Refuted | Unknown:
+    """Ask whether more of a column, and nothing else, never takes an answer away.
+
+    The claim is about exact arithmetic on possible rows, the first of equal logits winning; a counterexample, a pair of
+    possible rows, shows it in exact arithmetic *and* as deployed.
+
+    Parameters
+    ----------
+    model : Mixture, classifier, policy, model file or scikit-learn tree
+        A hard one.
+    column : str
+        A column of numbers, integers, ordered categories, or yes and no.
+    domain : Box, optional
+        Such as ``Box.where(model, "Sex = male")``; every possible row by default.
+    direction : {"increasing", "decreasing"}
+        Whether a row keeps the answer when the column grows, or when it falls.
+    answer : label
+        The answer that must not be taken away.
+    timeout, cpu_limit : float or None
+        Seconds of the wall clock, and of CPU time, after which the answer is Unknown.
+    seed : int
+        Seed of the random search for a counterexample.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from moet import MoETClassifier, verify
+    >>> loans = pd.DataFrame({"Duration": [6, 12, 24, 36, 48, 60], "Sex": ["f", "m", "f", "m", "f", "m"]})
+    >>> risk = ["good", "good", "good", "bad", "bad", "bad"]
+    >>> model = MoETClassifier(n_experts=1, max_depth=1, prediction="hard", random_state=0).fit(loans, risk)
+    >>> verify.monotone(model, "Duration", answer="bad").checked
+    True
+    """
+    mixture = hard_model(model)
+    (wanted,) = known_labels([answer], [mixture])
+    if direction not in ("increasing", "decreasing"):
+        raise InputError(f"direction must be increasing or decreasing, got {direction!r}")
+    schema = schema_of_model(mixture)
+    if schema.place(column).column.kind == "category":
+        raise InputError(f"the categories of {column!r} have no order; ask verify.ignores(model, [{column!r}]) instead")
+    rows = rows_of(domain, mixture)
+    claim = {"column": column, "direction": direction, "answer": wanted}
+    has = np.array([int(label == wanted) for label in mixture.classes.tolist()])
+    groups = (has, 1 - has) if direction == "increasing" else (1 - has, has)
+    question = _Pair(mixture, rows, {column}, column, groups, _both, seed)
+    return question.answered("monotone", claim, Deadline(timeout, cpu_limit))
+
+
+def ignores(
+    model: Any,
+    columns: Iterable[str],
+    domain: Box | None = None,
+    *,
+    table: Any = None,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
+    seed: int = 0,
+) -> Proved | Refuted | Unknown:
+    """Ask whether a change of some columns, and of nothing else, never changes the answer.
+
+    See :func:`monotone` about arithmetic and parameters. A counterexample is a pair of possible rows that differ in
+    these columns only; ``share`` says how often the answer changes.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        All of them may change at once.
+    table : DataFrame, optional
+        Whose rows ``share`` is about; random possible rows by default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from moet import MoETClassifier, verify
+    >>> loans = pd.DataFrame({"Duration": [6, 12, 24, 36, 48, 60], "Sex": ["f", "m", "f", "m", "f", "m"]})
+    >>> risk = ["good", "good", "good", "bad", "bad", "bad"]
+    >>> model = MoETClassifier(n_experts=1, max_depth=1, prediction="hard", random_state=0).fit(loans, risk)
+    >>> verify.ignores(model, ["Sex"]).checked
+    True
+    >>> verify.ignores(model, ["Duration"]).answers
+    ('bad', 'good')
+    """
+    mixture = hard_model(model)
+    if isinstance(columns, str):
+        raise InputError(f"expected a list of columns, got {columns!r}: write [{columns!r}]")
+    names = list(dict.fromkeys(columns))
+    schema = schema_of_model(mixture)
+    for name in names:
+        schema.place(name)
+    if not names:
+        raise InputError("name at least one column that is to be ignored")
+    rows = rows_of(domain, mixture)
+    own = np.arange(len(mixture.classes))
+    question = _Pair(mixture, rows, set(names), None, (own, own), different, seed)
+    verdict = question.answered("ignores", {"columns": names}, Deadline(timeout, cpu_limit))
+    if not isinstance(verdict, Refuted):
+        return verdict
+    X = rows.sample(_TRIES, np.random.default_rng(seed)) if table is None else schema.encode(table)
+    return replace(verdict, share=_share(mixture, rows, names, X, np.random.default_rng(seed)))
+
+
+def _both(a: int, b: int) -> bool:
+    return bool(a & 2 and b & 2)
+
+
+def different(a: int, b: int) -> bool:
+    """Whether groups, given as bits, may differ."""
+    return a != b or bool(a & (a - 1))
+
+
+def hard_model(model: Any) -> Mixture:
+    """The mixture that a model is or holds, if one expert alone answers."""
+    mixture = as_mixture(model)
+    if is_soft(mixture):
+        raise InputError(
+            f"questions about possible rows are about hard models, and this one is soft; {how_to_harden(mixture)}"
+        )
+    return mixture
+
+
+class _Pair:
+    """A question about pairs of rows that share all but some columns."""
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        rows: Domain,
+        free: set[str],
+        order: str | None,
+        groups: tuple[NDArray[np.int64], NDArray[np.int64]],
+        bad: Callable[[int, int], bool],
+        seed: int,
+    ) -> None:
+        self._mixture, self._rows, self._groups, self._bad, self._seed = mixture, rows, groups, bad, seed
+        self._schema = schema_of_model(mixture)
+        self._space = Space(rows, free, order)
+        self._exact = ExactMixture(mixture)
+        self._labels = mixture.classes.tolist()
+
+    def answered(self, kind: str, claim: dict[str, Any], deadline: Deadline) -> Proved | Refuted | Unknown:
+        """Search for a pair; if there is none, have the proof checked."""
+        low, high = self._rows.bounds()
+        band = float_band([self._mixture], low, high)
+        if may_overflow(self._mixture.gate_weights, self._mixture.gate_bias, low, high):
+            return Unknown(reason=OVERFLOW, band=band)
+        X = self._rows.sample(_TRIES, np.random.default_rng(self._seed))
+        found = self._random(X)
+        if found is not None:
+            return self._refuted(found, band, {"seconds": deadline.seconds})
+        certificate = Certificate(kind, {"model": digest(self._mixture), "rows": self._rows.claim()} | claim)
+        copies = [Copy(self._mixture, self._groups[row], self._space, row, deployed=False) for row in (0, 1)]
+        search = RowSearch(self._space, copies, self._bad, self._shows, deadline, certificate)
+        z = search.counterexample()
+        effort = search.effort | {"seconds": deadline.seconds}
+        if z is not None:
+            return self._refuted(z, band, effort)
+        if search.timed_out or search.undecided:
+            return Unknown(reason=unknown_reason(search, deadline), band=band, effort=effort)
+        is_exact = all(copy.gate.is_exact for copy in copies)
+        grouped = Grouped(self._mixture, np.arange(len(self._labels)), low, high)
+        caveats = () if is_exact else caveat_of(doubtful_share([grouped], X))
+        proved = Proved(certificate=certificate, band=0.0 if is_exact else band, effort=effort, caveats=caveats)
+        return confirmed(proved, self._mixture, deadline=deadline)
+
+    def _random(self, X: Floats) -> Floats | None:
+        """A pair of random rows that shows it."""
+        rng = np.random.default_rng([self._seed, 1])
+        Z = np.empty((len(X), self._space.n))
+        first, second = self._space.maps
+        Z[:, first] = X
+        Z[:, second[second >= X.shape[1]]] = self._rows.sample(len(X), rng)[:, second >= X.shape[1]]
+        for i, j in self._space.orders:
+            Z[:, [i, j]] = np.sort(Z[:, [i, j]], axis=1)
+        classes = {label: k for k, label in enumerate(self._labels)}
+        a, b = (
+            np.array([group[classes[label]] for label in self._mixture.predict(Z[:, own]).tolist()])
+            for group, own in zip(self._groups, (first, second), strict=True)
+        )
+        bad = [self._bad(1 << int(p), 1 << int(q)) for p, q in zip(a, b, strict=True)]
+        return next((z for z in Z[bad] if self._shows(z)), None)
+
+    def _shows(self, z: Floats) -> bool:
+        """Whether a pair of possible rows is a counterexample, in exact arithmetic and as deployed."""
+        if any(z[i] > z[j] for i, j in self._space.orders):
+            return False
+        deployed, exact = [], []
+        for own, group in zip(self._space.maps, self._groups, strict=True):
+            x = z[own]
+            if x not in self._rows:
+                return False
+            deployed.append(1 << int(group[self._labels.index(self._mixture.predict(x[None, :]).tolist()[0])]))
+            exact.append(1 << int(group[self._exact.answer(exactly(x.tolist()))]))
+        return self._bad(*deployed) and self._bad(*exact)
+
+    def _refuted(self, z: Floats, band: float, effort: dict[str, float]) -> Refuted:
+        points = tuple(z[own] for own in self._space.maps)
+        return refuted(self._mixture, self._schema, points, band, effort)
+
+
+def refuted(
+    mixture: Mixture, schema: Schema, points: Sequence[Floats], band: float | None, effort: dict[str, float]
+) -> Refuted:
+    """The verdict that rows are a counterexample."""
+    answers = tuple(mixture.predict(np.array(points)).tolist())
+    rows = tuple(schema.row(x) for x in points)
+    return Refuted(point=points[0], points=tuple(points), rows=rows, answers=answers, band=band, effort=effort)
+
+
+def unknown_reason(search: RowSearch, deadline: Deadline) -> str:
+    """Why a search has no answer."""
+    if search.timed_out:
+        return deadline.reason
+    return (
+        f"in {search.undecided} region(s) a counterexample is possible only within the rounding error of the gate, or "
+        "only at numbers that float64 lacks: no possible row was found that shows it, and none is ruled out"
+    )
+
+
+def _share(mixture: Mixture, rows: Domain, names: list[str], X: Floats, rng: np.random.Generator) -> float:
+    """Share of rows whose answer changes for some values of the columns, or for some of many random ones."""
+    parts = [part for part in rows.values if part.column.name in names]
+    cells = [_cells(part, rng) for part in parts]
+    variants = list(product(*(range(len(own)) for own in cells)))
+    if len(variants) > _MOST_VARIANTS:
+        variants = [variants[k] for k in rng.choice(len(variants), _MOST_VARIANTS, replace=False)]
+    answers, changed = mixture.predict(X), np.zeros(len(X), dtype=bool)
+    for variant in variants:
+        other = X.copy()
+        for part, own, k in zip(parts, cells, variant, strict=True):
+            other[:, list(part.features)] = own[k]
+        changed |= mixture.predict(other) != answers
+    return float(changed.mean())
+
+
+def _cells(part: Any, rng: np.random.Generator) -> Floats:
+    """All values of a column, or some random ones if they are many."""
+    if part.column.kind == "category":
+        return np.eye(len(part.column.categories))[list(part.allowed)]
+    if part.column.is_whole and part.high - part.low < _MOST_VARIANTS:
+        return np.arange(part.low, part.high + 1)[:, None]
+    cells: Floats = part.sample(_MOST_VARIANTS, rng)
+    return cells
+
+
+def always_rows(
+    mixture: Mixture, domain: Box | None, permitted: list[Any], deadline: Deadline, seed: int
+) -> Proved | Refuted | Unknown:
+    """Whether every possible row is answered with a permitted label, as deployed."""
+    rows = rows_of(domain, mixture)
+    claim = {"model": digest(mixture), "rows": rows.claim(), "answers": permitted}
+    certificate = Certificate("row_always", claim)
+    forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
+    found, effort = search_row(mixture, rows, forbidden, deadline, certificate, seed)
+    if isinstance(found, str):
+        return Unknown(reason=found, effort=effort)
+    if found is not None:
+        return refuted(mixture, schema_of_model(mixture), [found], None, effort)
+    return confirmed(Proved(certificate=certificate, effort=effort), mixture, deadline=deadline)
+
+
+def search_row(
+    mixture: Mixture,
+    rows: Domain,
+    forbidden: NDArray[np.int64],
+    deadline: Deadline,
+    certificate: Certificate,
+    seed: int,
+    tries: int = _TRIES,
+) -> tuple[Floats | str | None, dict[str, float]]:
+    """A possible row whose answer, as deployed, is of group 1; None if there is none; or why that is not known."""
+    low, high = rows.bounds()
+    if may_overflow(mixture.gate_weights, mixture.gate_bias, low, high):
+        return OVERFLOW, {"seconds": deadline.seconds}
+    wrong = {label for label, group in zip(mixture.classes.tolist(), forbidden, strict=True) if group}
+    X = rows.sample(tries, np.random.default_rng(seed))
+    hits = [label in wrong for label in mixture.predict(X).tolist()]
+    if any(hits):
+        return X[hits.index(True)], {"seconds": deadline.seconds}
+
+    def shows(z: Floats) -> bool:
+        return z in rows and mixture.predict(z[None, :]).tolist()[0] in wrong
+
+    space = Space(rows)
+    copies = [Copy(mixture, forbidden, space, 0, deployed=True)]
+    search = RowSearch(space, copies, lambda a: bool(a & 2), shows, deadline, certificate)
+    z = search.counterexample()
+    effort = search.effort | {"seconds": deadline.seconds}
+    if z is None and (search.timed_out or search.undecided):
+        return unknown_reason(search, deadline), effort
+    return z, effort
+
+
+def equivalent_rows(
+    pair: tuple[Mixture, Mixture],
+    groups: Sequence[NDArray[np.int64]],
+    wanted: list[Any] | None,
+    domain: Box | None,
+    deadline: Deadline,
+    seed: int,
+) -> Proved | Refuted | Unknown:
+    """Whether two models with one schema answer every possible row alike, in exact arithmetic."""
+    if pair[0].schema is None:  # the possible rows are those of the first
+        verdict = equivalent_rows((pair[1], pair[0]), (groups[1], groups[0]), wanted, domain, deadline, seed)
+        return replace(verdict, answers=verdict.answers[::-1]) if isinstance(verdict, Refuted) else verdict
+    rows = rows_of(domain, pair[0])
+    low, high = rows.bounds()
+    band = float_band(pair, low, high)
+    schema, exact = schema_of_model(pair[0]), [ExactMixture(mixture) for mixture in pair]
+    places = [{label: k for k, label in enumerate(mixture.classes.tolist())} for mixture in pair]
+
+    def deployed(X: Floats) -> list[NDArray[np.int64]]:
+        return [
+            np.array([group[place[label]] for label in mixture.predict(X).tolist()])
+            for mixture, group, place in zip(pair, groups, places, strict=True)
+        ]
+
+    def shows(z: Floats) -> bool:
+        if z not in rows:
+            return False
+        a, b = deployed(z[None, :])
+        p, q = (group[one.answer(exactly(z.tolist()))] for one, group in zip(exact, groups, strict=True))
+        return bool(a[0] != b[0] and p != q)
+
+    if any(may_overflow(mixture.gate_weights, mixture.gate_bias, low, high) for mixture in pair):
+        return Unknown(reason=OVERFLOW, band=band)
+    X = rows.sample(_TRIES, np.random.default_rng(seed))
+    a, b = deployed(X)
+    z = next((x for x in X[a != b] if shows(x)), None)
+    claim = {"models": [digest(mixture) for mixture in pair], "rows": rows.claim(), "classes": wanted}
+    certificate = Certificate("row_equivalent", claim)
+    space = Space(rows, free=set())
+    copies = [Copy(pair[row], groups[row], space, row, deployed=False) for row in (0, 1)]
+    search = RowSearch(space, copies, different, shows, deadline, certificate)
+    z = search.counterexample() if z is None else z
+    effort = search.effort | {"seconds": deadline.seconds}
+    if z is not None:
+        answers = tuple(mixture.predict(z[None, :]).tolist()[0] for mixture in pair)
+        return Refuted(point=z, points=(z,), rows=(schema.row(z),), answers=answers, band=band, effort=effort)
+    if search.timed_out or search.undecided:
+        return Unknown(reason=unknown_reason(search, deadline), band=band, effort=effort)
+    grouped = [Grouped(mixture, group, low, high) for mixture, group in zip(pair, groups, strict=True)]
+    is_exact = all(copy.gate.is_exact for copy in copies)
+    caveats = () if is_exact else caveat_of(doubtful_share(grouped, X))
+    proved = Proved(certificate=certificate, band=0.0 if is_exact else band, effort=effort, caveats=caveats)
+    return confirmed(proved, *pair, deadline=deadline)

@@ -1,0 +1,299 @@
+"""The cheapest change of a row that gets an answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.file import digest
+from moet.model.mixture import Mixture
+from moet.verify.arguments import CPU_LIMIT, known_labels, state
+from moet.verify.box import Box
+from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
+from moet.verify.exact import ExactMixture, as_float, exactly
+from moet.verify.inputs.float_band import float_band
+from moet.verify.limits import Deadline
+from moet.verify.result import Recourse, Unknown
+from moet.verify.rounding import OVERFLOW, may_overflow
+from moet.verify.rows.cheapest_search import GAP, CheapestSearch
+from moet.verify.rows.costs import Costs, Kind, weights_of
+from moet.verify.rows.domain import Domain, rows_of, schema_of_model
+from moet.verify.rows.questions import hard_model, unknown_reason
+from moet.verify.rows.search import Copy, RowSearch
+from moet.verify.rows.space import Space
+
+Floats = NDArray[np.float64]
+
+_TRIES = 2000
+
+
+def recourse(
+    model: Any,
+    row: Any,
+    *,
+    answer: Any = None,
+    fixed: Iterable[str] = (),
+    cost: str | Mapping[str, float] | None = None,
+    at_most: float | None = None,
+    domain: Box | None = None,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
+    seed: int = 0,
+) -> Recourse | Unknown:
+    """Find the cheapest possible change of a row that gets an answer, and prove that none is cheaper.
+
+    The lower bound is one of exact arithmetic, the first of equal logits winning; the row that is found has the answer
+    in exact arithmetic *and* as deployed.
+
+    Parameters
+    ----------
+    model : Mixture, classifier, policy, model file or scikit-learn tree
+        A hard one.
+    row : dict, Series, list of cells, array of features, or text such as ``"german.csv:17"``
+    answer : label, optional
+        The answer wanted; by default any other than that of ``row``.
+    fixed : iterable of str
+        Columns that cannot change.
+    cost : mapping, "columns" or None
+        Weights by column, of the change of a number or of ranks, and of a change of category. A column that is not
+        named, or all by default, counts its change as a share of the range seen, and 1 for a change of category.
+        ``"columns"`` counts the columns that change.
+    at_most : float, optional
+        Rows that cost more do not matter: none is found, and that all cost at least this is proved.
+    domain : Box, optional
+        What the row may become; every possible row by default. A column may always stay as it is.
+    timeout, cpu_limit : float or None
+        Seconds of the wall clock, and of CPU time, after which the answer is Unknown.
+    seed : int
+        Seed of the random search for a first row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from moet import MoETClassifier, verify
+    >>> loans = pd.DataFrame({"Duration": [6, 12, 24, 36, 48, 60], "Sex": ["f", "m", "f", "m", "f", "m"]})
+    >>> risk = ["good", "good", "good", "bad", "bad", "bad"]
+    >>> model = MoETClassifier(n_experts=1, max_depth=1, prediction="hard", random_state=0).fit(loans, risk)
+    >>> found = verify.recourse(model, {"Duration": 48, "Sex": "f"}, answer="good", fixed=["Sex"], cost={"Duration": 1})
+    >>> found.changes, found.cost, found.checked
+    ({'Duration': (48, 30)}, 18.0, True)
+    """
+    deadline = Deadline(timeout, cpu_limit)
+    mixture = hard_model(model)
+    x = state(row, mixture)
+    names = [fixed] if isinstance(fixed, str) else list(fixed)
+    schema = schema_of_model(mixture)
+    for name in names:
+        schema.place(name)
+    kind, weights = weights_of(cost, rows_of(domain, mixture))
+    if at_most is not None and not 0.0 <= at_most < math.inf:
+        raise InputError(f"at_most must be a finite number, not below 0, got {at_most!r}")
+    rows = rows_of(domain, mixture).with_row(x).with_fixed(x, names)
+    if x not in rows:
+        raise InputError(f"the row {schema.row(x)} is none of the table: exactly one category, whole numbers")
+    return cheapest_change(mixture, x, rows, answer, (kind, weights), at_most, deadline, seed)
+
+
+def cheapest_change(
+    mixture: Mixture,
+    x: Floats,
+    rows: Domain,
+    answer: Any,
+    cost: tuple[Kind, dict[str, float]],
+    at_most: float | None,
+    deadline: Deadline,
+    seed: int,
+) -> Recourse | Unknown:
+    """Answer :func:`recourse` for a row of features."""
+    low, high = rows.bounds()
+    band = float_band([mixture], low, high)
+    if may_overflow(mixture.gate_weights, mixture.gate_bias, low, high):
+        return Unknown(reason=OVERFLOW, band=band)
+    question = Question(mixture, x, rows, answer, cost, deadline)
+    search = question.search(math.inf if at_most is None else question.beyond(at_most))
+    for y in question.random_rows(seed):
+        search.offer(y)
+    if search.best is None:
+        verdict = question.any_row()
+        if verdict is None:
+            return question.proved(None, None, band)
+        if isinstance(verdict, str):
+            return Unknown(reason=verdict, band=band, effort={"seconds": deadline.seconds})
+        search.offer(verdict)
+    search.run()
+    effort = {"regions": search.regions, "seconds": deadline.seconds}
+    if search.timed_out:
+        return Unknown(reason=deadline.reason, band=band, effort=effort)
+    beyond = at_most is not None and (search.best is None or search.best[0] > at_most)
+    if search.best is None and not beyond:
+        return Unknown(reason="no float64 row was found that shows the answer", band=band, effort=effort)
+    return question.proved(search, None if beyond else search.best, band, at_most)
+
+
+class Question:
+    """What is asked about a row: which answers are wanted, and what changes cost."""
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        x: Floats,
+        rows: Domain,
+        answer: Any,
+        cost: tuple[Kind, dict[str, float]],
+        deadline: Deadline,
+    ) -> None:
+        self._mixture, self._x, self._rows, self._deadline = mixture, x, rows, deadline
+        self._exact = ExactMixture(mixture)
+        labels = mixture.classes.tolist()
+        self._wanted = None if answer is None else known_labels([answer], [mixture])[0]
+        if self._wanted is None:
+            own = self._exact.answer(exactly(x.tolist()))
+            self._groups = np.array([int(k != own) for k in range(len(labels))])
+        else:
+            self._groups = np.array([int(label == self._wanted) for label in labels])
+        self._good = {label for label, group in zip(labels, self._groups, strict=True) if group}
+        self._costs = Costs(*cost, rows, x)
+        self._space = Space(rows)
+        self._copy = Copy(mixture, self._groups, self._space, 0, deployed=False)
+
+    def search(self, most: float) -> CheapestSearch:
+        """The branch and bound."""
+        return CheapestSearch(self._space, self._copy, self._costs, self._shows, self._deadline, most)
+
+    def beyond(self, cost: float) -> float:
+        """A cost that is just too much if ``cost`` is not."""
+        if self._costs.kind == "columns":
+            return math.floor(cost) + 1.0
+        return cost + 2.0 * GAP * max(1.0, cost)
+
+    def random_rows(self, seed: int) -> Floats:
+        """Possible rows that are answered as wanted, the row itself first; cheapest ones of many."""
+        rng = np.random.default_rng(seed)
+        Y = self._rows.sample(_TRIES, rng)
+        for part in self._rows.values:  # most columns stay
+            stays = rng.random(_TRIES) < 0.7
+            for k in part.features:
+                Y[stays, k] = self._x[k]
+        Y = np.vstack([self._x[None, :], Y])
+        hits = Y[[label in self._good for label in self._mixture.predict(Y).tolist()]]
+        return hits[np.argsort([float(self._costs.of(y)) for y in hits])[:50]]
+
+    def cost(self, y: Floats) -> Fraction:
+        """What it costs to become ``y``."""
+        return self._costs.of(y)
+
+    def any_row(self, rows: Domain | None = None, certificate: Certificate | None = None) -> Floats | str | None:
+        """A row of some that is answered as wanted; None if there is none; or why that is not known."""
+        space, copy = self._space, self._copy
+        if rows is not None:
+            space = Space(rows)
+            copy = Copy(self._mixture, self._groups, space, 0, deployed=False)
+        search = RowSearch(space, [copy], lambda a: bool(a & 2), self._shows, self._deadline, certificate)
+        z = search.counterexample()
+        if z is None and (search.timed_out or search.undecided):
+            return unknown_reason(search, self._deadline)
+        return z
+
+    def _shows(self, y: Floats) -> bool:
+        if y not in self._rows or self._mixture.predict(y[None, :]).tolist()[0] not in self._good:
+            return False
+        return bool(self._groups[self._exact.answer(exactly(y.tolist()))])
+
+    def with_few_changes(self, y: Floats) -> Floats:
+        """Undo the changes of columns that need not change."""
+        for part in self._rows.values:
+            undone = y.copy()
+            undone[list(part.features)] = self._x[list(part.features)]
+            y = undone if self._shows(undone) else y
+        return y
+
+    def proved(
+        self,
+        search: CheapestSearch | None,
+        best: tuple[Fraction, Floats] | None,
+        band: float,
+        at_most: float | None = None,
+    ) -> Recourse | Unknown:
+        """Have it checked that nothing is cheaper than the best; or, without a search, that there is nothing."""
+        limit = None if search is None else self._claimed(search, best, at_most)
+        certificate = self._certificate(limit)
+        if search is None:
+            self.any_row(certificate=certificate)
+        elif limit is not None and not search.write_proof(self._proof_limit(limit), certificate):
+            return Unknown(reason=self._deadline.reason, band=band, effort={"seconds": self._deadline.seconds})
+        regions = 0 if search is None else search.regions
+        return self._confirmed(certificate, limit, best, band, regions)
+
+    def proved_within(self, radius: float | None, best: Floats | None) -> Recourse | Unknown:
+        """Have it checked that no row within a radius is answered as wanted; None: that there is none at all."""
+        limit = None if radius is None else Fraction(radius)
+        certificate = self._certificate(limit)
+        names = [part.column.name for part in self._rows.values]
+        rows = None if radius is None else self._rows.within(self._x, dict.fromkeys(names, radius))
+        if radius != 0.0:
+            self.any_row(rows, certificate)
+        band = float_band([self._mixture], *self._rows.bounds())
+        return self._confirmed(certificate, limit, None if best is None else (self.cost(best), best), band, 0)
+
+    def _certificate(self, limit: Fraction | None) -> Certificate:
+        claim = {
+            "model": digest(self._mixture),
+            "rows": self._rows.claim(),
+            "row": schema_of_model(self._mixture).row(self._x),
+            "answer": self._wanted,
+            "cost": self._costs.claim(),
+            "at_least": None if limit is None else str(limit),
+        }
+        return Certificate("recourse", claim)
+
+    def _confirmed(
+        self,
+        certificate: Certificate,
+        limit: Fraction | None,
+        best: tuple[Fraction, Floats] | None,
+        band: float,
+        regions: int,
+    ) -> Recourse | Unknown:
+        mixture, schema = self._mixture, schema_of_model(self._mixture)
+        effort: dict[str, float] = {"regions": regions, "seconds": self._deadline.seconds}
+        cost, y = (None, None) if best is None else best
+        row = None if y is None else schema.row(y)
+        before = schema.row(self._x)
+        found = Recourse(
+            row=row,
+            point=y,
+            changes={} if row is None else {n: (before[n], row[n]) for n in row if row[n] != before[n]},
+            cost=math.inf if cost is None else _up(cost),
+            at_least=math.inf if limit is None else as_float(limit),
+            answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
+            certificate=certificate,
+            band=0.0 if self._copy.gate.is_exact else band,
+            effort=effort,
+        )
+        return confirmed(found, mixture, deadline=self._deadline)
+
+    def _claimed(self, search: CheapestSearch, best: tuple[Fraction, Floats] | None, at_most: float | None) -> Fraction:
+        """What every row costs at least: what the best does, less a gap for real numbers."""
+        if best is None:
+            assert at_most is not None
+            return Fraction(math.floor(at_most) + 1 if self._costs.kind == "columns" else at_most)
+        if self._costs.kind == "columns":
+            return best[0]
+        cost = float(best[0])
+        return Fraction(max(0.0, min(cost - GAP * max(1.0, cost), search.floor - GAP * max(1.0, cost))))
+
+    def _proof_limit(self, limit: Fraction) -> float:
+        """What the bound of a region must reach: counted costs are whole."""
+        return float(limit) - 1.0 + 1e-6 if self._costs.kind == "columns" else float(limit)
+
+
+def _up(cost: Fraction) -> float:
+    value = as_float(cost)
+    return value if Fraction(value) >= cost else math.nextafter(value, math.inf)

@@ -1,0 +1,77 @@
+"""Questions about rows of a table, from the command line."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def loans(write_csv, run, tmp_path):
+    rows = []
+    for k in range(120):
+        months, home = 4 + 5 * k % 60, ["own", "rent", "free"][k % 3]
+        rows.append([20 + k % 50, "male" if k % 2 else "female", home, months, "bad" if months > 30 else "good"])
+    table = write_csv("loans.csv", ["Age", "Sex", "Housing", "Duration", "Risk"], rows)
+    model = tmp_path / "g.moet.json"
+    result = run("fit", table, "--target", "Risk", "-o", model, "--experts", 1, "--depth", 2, "--hard")
+    assert result.exit_code == 0, result.stderr
+    return model, table
+
+
+def test_questions_of_an_auditor(loans, run, tmp_path):
+    model, table = loans
+    proof = tmp_path / "p.moetcert"
+    result = run("verify", model, "--monotone", "Duration", "--answer", "bad", "--certificate", proof)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("proved: more Duration never takes the answer bad away")
+    assert run("check", proof, model).exit_code == 0
+    assert run("verify", model, "--ignores", "Sex, Housing").exit_code == 0
+    refuted = run("verify", model, "--ignores", "Duration", "--json")
+    assert refuted.exit_code == 1
+    first, second = json.loads(refuted.stdout)["rows"]
+    assert {name for name in first if first[name] != second[name]} == {"Duration"}
+    assert run("verify", model, "--always", "good", "--where", "Sex = male, Duration <= 12").exit_code == 0
+    assert run("verify", model, "--robust", table, "--radius", "Age=3, Sex=1").exit_code == 0
+
+
+def test_recourse_from_the_command_line(loans, run):
+    model, table = loans
+    result = run(
+        "recourse", model, "--row", f"{table}:7", "--answer", "good", "--fixed", "Sex, Age", "--cost", "Duration=1"
+    )
+    assert result.exit_code == 0
+    assert "Duration" in result.stdout
+    row = "Age=30, Sex=female, Housing=own, Duration=50"
+    found = json.loads(run("recourse", model, "--row", row, "--answer", "good", "--json").stdout)
+    assert list(found["changes"]) == ["Duration"]
+    assert found["checked"]
+    none = run("recourse", model, "--row", row, "--answer", "good", "--fixed", "Duration")
+    assert none.exit_code == 1
+    assert "no possible change" in none.stdout
+
+
+def test_rows_are_inputs_of_other_commands(loans, run):
+    model, table = loans
+    assert "Duration" in run("why", model, "--at", f"{table}:3").stdout
+    closest = run("closest", model, "--at", "Age=30, Sex=female, Housing=own, Duration=50")
+    assert closest.exit_code == 0
+    assert "Sex" in closest.stdout
+    assert run("predict", model, table).stdout.split()[:2] == ["good", "good"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--monotone", "Duration"], "--monotone needs --answer, one of bad, good"),
+        (["--monotone", "Durations", "--answer", "bad"], "did you mean 'Duration'?"),
+        (["--monotone", "Sex", "--answer", "bad"], "have no order"),
+        (["--ignores", "Sex", "--always", "good"], "give one of"),
+        (["--ignores", "Sex", "--where", "Sex = m"], "never saw 'm'"),
+        (["--answer", "bad", "--ignores", "Sex"], "--answer goes with --monotone"),
+    ],
+)
+def test_wrong_questions_end_in_one_line(loans, run, arguments, message):
+    result = run("verify", loans[0], *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1

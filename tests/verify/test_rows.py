@@ -1,0 +1,242 @@
+"""Questions about possible rows, against brute force over all of them."""
+
+import copy
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from random_tables import all_rows, random_model, random_schema
+
+from moet import Box, Column, Mixture, Schema, Tree, verify
+from moet.errors import CertificateError, InputError
+from moet.verify.exact import ExactMixture, exactly
+from moet.verify.rows.costs import Costs, weights_of
+from moet.verify.rows.domain import rows_of
+
+
+def problem(seed, **settings):
+    rng = np.random.default_rng(seed)
+    schema = random_schema(rng, **settings)
+    return rng, schema, random_model(rng, schema, n_classes=int(rng.integers(2, 4)))
+
+
+def exact_answers(model, rows):
+    exact = ExactMixture(model)
+    return [model.classes.tolist()[exact.answer(exactly(x.tolist()))] for x in rows]
+
+
+def others(schema, name, rows):
+    """Values of all other columns, by row."""
+    own = schema.place(name).features
+    return [tuple(np.delete(x, own)) for x in rows]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_always_and_equivalent_are_right_about_all_rows(seed):
+    rng, schema, model = problem(seed)
+    rows = all_rows(schema)
+    label = model.classes.tolist()[0]
+    verdict = verify.always(model, answers=[label])
+    assert bool(verdict) == all(answer == label for answer in model.predict(rows).tolist())
+    assert isinstance(verdict, verify.Proved) or verdict.rows[0] == schema.row(verdict.point)
+    other = random_model(rng, schema, n_classes=len(model.classes))
+    verdict = verify.equivalent(model, other)
+    assert bool(verdict) == (exact_answers(model, rows) == exact_answers(other, rows))
+    assert verify.equivalent(model, model.prune()).checked
+
+
+@pytest.mark.parametrize("seed", range(30, 60))
+def test_monotone_and_ignores_are_right_about_all_pairs(seed):
+    rng, schema, model = problem(seed)
+    rows = all_rows(schema)
+    answers, label = exact_answers(model, rows), model.classes.tolist()[0]
+    column = schema.columns[int(rng.integers(len(schema.columns)))]
+    keys = others(schema, column.name, rows)
+    by_key = Counter(dict.fromkeys(zip(keys, answers, strict=True), 1))
+    alike = max(Counter(key for key, _ in by_key).values()) == 1
+    verdict = verify.ignores(model, [column.name])
+    assert isinstance(verdict, verify.Proved if alike else verify.Refuted)
+    if column.kind == "category":
+        return
+    k = schema.place(column.name).features[0]
+    pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows)) if keys[i] == keys[j]]
+    for direction, sign in (("increasing", 1), ("decreasing", -1)):
+        broken = any(sign * rows[i][k] <= sign * rows[j][k] and answers[i] == label != answers[j] for i, j in pairs)
+        verdict = verify.monotone(model, column.name, direction=direction, answer=label)
+        assert isinstance(verdict, verify.Refuted if broken else verify.Proved)
+        if broken:
+            first, second = verdict.points
+            assert first.tolist() in rows.tolist()
+            assert second.tolist() in rows.tolist()
+
+
+@pytest.mark.parametrize("seed", range(60, 80))
+@pytest.mark.parametrize("cost", [None, "columns", "weights"])
+def test_recourse_is_the_cheapest_of_all_rows(seed, cost):
+    rng, schema, model = problem(seed)
+    rows = all_rows(schema)
+    x, wanted = rows[int(rng.integers(len(rows)))], str(rng.choice(model.classes))
+    if cost == "weights":
+        cost = {column.name: float(rng.integers(0, 4)) for column in schema.columns}
+    fixed = [column.name for column in schema.columns if rng.random() < 0.3]
+    kept = [k for name in fixed for k in schema.place(name).features]
+    domain = rows_of(None, model)
+    costs = Costs(*weights_of(cost, domain), domain, x)
+    wanted_rows = [
+        y
+        for y, answer in zip(rows, exact_answers(model, rows), strict=True)
+        if answer == wanted and np.array_equal(y[kept], x[kept])
+    ]
+    found = verify.recourse(model, x, answer=wanted, fixed=fixed, cost=cost)
+    assert found.checked
+    if not wanted_rows:
+        assert found.row is None
+        return
+    assert found.answer == wanted
+    assert Fraction(found.cost) - min(map(costs.of, wanted_rows)) < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(80, 100))
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_closest_is_the_nearest_possible_row(seed, norm):
+    rng, schema, model = problem(seed)
+    rows = all_rows(schema)
+    x = rows[int(rng.integers(len(rows)))]
+    answers = exact_answers(model, rows)
+    own = answers[rows.tolist().index(x.tolist())]
+    size = np.abs(rows - x).sum(axis=1) if norm == "l1" else np.abs(rows - x).max(axis=1)
+    distances = [d for d, answer in zip(size, answers, strict=True) if answer != own]
+    found = verify.closest(model, x, norm)
+    assert found.point_distance == pytest.approx(min(distances, default=np.inf), abs=1e-8)
+    assert found.distance == pytest.approx(min(distances, default=np.inf), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_rows_that_are_robust_are_so(seed):
+    rng, schema, model = problem(seed)
+    rows = all_rows(schema)
+    table = rows[rng.integers(len(rows), size=5)]
+    radius = {column.name: float(rng.integers(0, 3)) for column in schema.columns}
+    found = verify.robust(model, table, radius)
+    assert not found.unknown
+    for i, x in enumerate(table):
+        near = np.ones(len(rows), dtype=bool)
+        for column, features in schema.places:
+            moved = np.abs(rows[:, list(features)] - x[list(features)]).max(axis=1)
+            near &= moved <= radius[column.name]
+        assert found.kept[i] == (len(set(model.predict(rows[near]).tolist())) == 1)
+
+
+@pytest.mark.parametrize("seed", range(112, 124))
+def test_real_columns_are_decided_too(seed):
+    rng, schema, model = problem(seed, numbers=True)
+    label = model.classes.tolist()[0]
+    verdict = verify.monotone(model, "real", answer=label)
+    X = rows_of(None, model).sample(300, rng)
+    Y = X.copy()
+    k = schema.place("real").features[0]
+    Y[:, k] = X[:, k] + (2.0 - X[:, k]) * rng.random(len(X))
+    broken = np.any((model.predict(X) == label) & (model.predict(Y) != label))
+    assert not (broken and isinstance(verdict, verify.Proved))
+    found = verify.recourse(model, X[0], answer=label)
+    if not isinstance(found, verify.Unknown) and found.row is not None:
+        assert model.predict([found.point])[0] == label
+        assert found.cost - found.at_least <= 1e-5 * max(1.0, found.cost)
+
+
+SEX = Column("Sex", "category", ("Sex=f", "Sex=m"), categories=("f", "m"))
+AGE = Column("Age", "integer", ("Age",), 19, 75)
+HOME = Column("Home", "ordered", ("Home",), categories=("free", "rent", "own"))
+SCHEMA = Schema([SEX, AGE, HOME])
+STUMP = Tree([2, -1, -1], [40.5, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [0, 1]])
+MODEL = Mixture(np.zeros((1, 4)), [0.0], [STUMP], ["bad", "good"], schema=SCHEMA)
+
+
+def test_conditions_are_read_in_the_words_of_the_table():
+    box = Box.where(MODEL, "Sex = m, 25 <= Age < 60, Home in (rent, own)")
+    domain = rows_of(box, MODEL)
+    assert domain.claim() == {"Sex": ["m"], "Age": [25, 59], "Home": ["rent", "own"]}
+    assert rows_of(None, MODEL).claim() == {"Sex": ["f", "m"], "Age": [19, 75], "Home": ["free", "rent", "own"]}
+    assert rows_of(Box.where(MODEL, "Home >= rent, Sex != f, Age <= 90"), MODEL).claim() == {
+        "Sex": ["m"],
+        "Age": [19, 90],
+        "Home": ["rent", "own"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Sex <= m", "have no order"),
+        ("Sex = x", "never saw 'x' in column 'Sex'; it knows f, m"),
+        ("Home in (free, own)", "leaves a gap"),
+        ("Home not in (free, rent, own)", "leaves nothing"),
+        ("Age = young", "is not a number"),
+        ("Agee = 3", "cannot read the condition"),
+        ("Sex = m, Sex = f", "leaves no category of 'Sex'"),
+        ("Age <= 30, Age >= 40", "contradict one another at 'Age'"),
+        ("Age in (1, 2)", "holds numbers"),
+    ],
+)
+def test_conditions_that_make_no_sense_are_explained(text, message):
+    with pytest.raises(InputError, match=message):
+        rows_of(Box.where(MODEL, text), MODEL)
+
+
+def test_a_claim_names_columns_and_not_features():
+    verdict = verify.monotone(MODEL, "Age", Box.where(MODEL, "Sex = m"), answer="good")
+    assert verdict.claim.splitlines()[:5] == [
+        "If a possible row is answered 'good', so is every possible row with a greater value of Age and the same "
+        "values of all other columns, in exact arithmetic (the first of equal logits wins).",
+        "Possible rows:",
+        "  Sex is 'm'",
+        "  Age from 19 to 75, whole",
+        "  Home is 'free' or 'rent' or 'own'",
+    ]
+
+
+def test_a_certificate_proves_nothing_else():
+    verdict = verify.monotone(MODEL, "Age", answer="good")
+    assert verify.check(verdict.certificate, MODEL)
+    for change in (
+        {"column": "Home"},
+        {"direction": "decreasing"},
+        {"answer": "bad"},
+        {"column": "Sex"},
+        {"rows": {"Sex": ["f", "m"], "Age": [19.5, 75], "Home": ["own"]}},
+        {"rows": {"Sex": ["m", "f"], "Age": [19, 75], "Home": ["own"]}},
+        {"rows": {"Sex": [], "Age": [19, 75], "Home": ["own"]}},
+        {"rows": {"Age": [19, 75], "Home": ["own"]}},
+    ):
+        forged = copy.deepcopy(verdict.certificate.claim) | change
+        certificate = verify.Certificate("monotone", forged)
+        certificate.append(verdict.certificate)
+        if change == {"column": "Home"}:  # true as well, and proved by the same records
+            continue
+        with pytest.raises(CertificateError):
+            verify.check(certificate, MODEL)
+
+
+def test_certificates_come_back_from_their_files(tmp_path):
+    for verdict in (
+        verify.ignores(MODEL, ["Sex", "Home"]),
+        verify.recourse(MODEL, {"Sex": "f", "Age": 30, "Home": "own"}, answer="good", fixed=["Sex"]),
+        verify.robust(MODEL, np.array([[1.0, 0.0, 60.0, 1.0]]), {"Age": 5, "Sex": 1}),
+        verify.always(MODEL, Box.where(MODEL, "Age > 40"), ["good"]),
+    ):
+        verdict.certificate.save(tmp_path / "c.moetcert")
+        assert verify.check(tmp_path / "c.moetcert", MODEL)
+
+
+def test_soft_models_are_told_what_to_do():
+    soft = Mixture(np.zeros((2, 4)), [0.0, 0.0], [STUMP, STUMP], ["bad", "good"], schema=SCHEMA, prediction="soft")
+    with pytest.raises(InputError, match="fit it again"):
+        verify.monotone(soft, "Age", answer="good")
+
+
+def test_models_without_a_schema_need_bounds():
+    bare = Mixture([[0.0]], [0.0], [Tree.leaf([1, 0])], ["a", "b"], ["x"])
+    with pytest.raises(InputError, match="no schema that says which rows are possible: bound x"):
+        verify.ignores(bare, ["x"])
+    assert verify.ignores(bare, ["x"], Box(x=(0, 1))).checked
