@@ -12,8 +12,8 @@ from moet.teachers.checks import finite_scores
 from moet.teachers.network import Network
 from moet.teachers.teacher import Floats
 
-MOST_ACTIONS, MOST_LEVELS = 64, 7
-"""Actions that are tried in a state, and numbers of one dimension of them."""
+MOST_ACTIONS, MOST_LEVELS = 16, 7
+"""Actions that are tried in a state, and numbers of one dimension of them: critics are large, and states many."""
 
 
 class Critic:
