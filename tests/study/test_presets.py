@@ -3,6 +3,7 @@ import pytest
 from moet.envs.catalog import resolve
 from moet.errors import InputError
 from moet.study.configuration import Configuration, grid
+from moet.study.definition import Definition
 from moet.study.presets import EVALUATED_TASKS, PUBLISHED_GATES, Plan, plan_for
 
 
@@ -49,3 +50,8 @@ def test_boosted_mixtures_are_soft():
     (boosted,) = [c for c in grid(plan) if c.gate == "boosting"]
     assert (boosted.family, boosted.experts, boosted.depth) == ("MoËT", 4, 2)
     assert boosted.student(plan).get_params()["training"] == "boosting"
+
+
+def test_a_sweep_of_a_task_with_continuous_actions_is_refused_with_what_to_do():
+    with pytest.raises(InputError, match="moet distill Pendulum-v1"):
+        Definition.of("Pendulum-v1", "quick")

@@ -73,6 +73,11 @@ class Definition:
         if trials is not None and trials < 1:
             raise InputError(f"the number of trials must be at least 1, got {trials}")
         chosen = resolve(task)
+        if chosen.continuous:
+            raise InputError(
+                f"a sweep compares students that answer with labels, {chosen.name} takes numbers; find a size for it "
+                f"with `moet distill {chosen.name} -o policy.moet.json`"
+            )
         plan = plan or plan_for(preset, chosen)
         _check_plan(plan)
         return cls(
@@ -169,16 +174,15 @@ def unpacked(text: str) -> bytes:
 
 def _packed_network(teacher: Teacher) -> str:
     from moet.teachers.arrays import write_network
-    from moet.teachers.continuous import ContinuousTeacher
     from moet.teachers.network import NetworkTeacher
 
-    if not isinstance(teacher, NetworkTeacher | ContinuousTeacher):
+    if not isinstance(teacher, NetworkTeacher):
         raise InputError(
             f"a {type(teacher).__name__} cannot travel to the workers of a sweep; only networks can (--arrays, --sb3)"
         )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "teacher.npz"
-        write_network(teacher, path)
+        write_network(teacher.network, path)
         return packed(path.read_bytes())
 
 
