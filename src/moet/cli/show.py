@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from moet.model.file import Model
 
 
+MOST_COLUMNS = 8
+"""Columns of one sum that are shown unless all are asked for."""
+
+
 def show(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     digits: Annotated[
@@ -23,15 +27,21 @@ def show(
             min=1, max=17, help="Significant digits; 17 shows every number exactly, as is the default for short ones."
         ),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show all columns of a gate, not only those of largest influence.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a model as text: its size, its gate and its trees."""
+    """Show a model as text: its size, its gate and its trees.
+
+    A model of a table is told in the columns of the table.
+    """
     from moet.explain import rules
     from moet.model.file import as_model
 
     mixture = as_model(model)
     units = units_of(mixture, known_task(mixture))
-    text = rules(mixture, digits=digits, units=units)
+    text = rules(mixture, digits=digits, units=units, columns=None if every else MOST_COLUMNS)
     if as_json:
         print_json(
             {

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.explain.columns import LEGEND, Columns
 from moet.explain.text import (
     INDENT,
     SHORT,
@@ -27,11 +28,18 @@ from moet.model.mixture import Mixture
 from moet.model.prune import idle_leaves
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.tree import RegressionTree
+from moet.model.schema import Column
 from moet.model.text import count, printable, summary
 from moet.model.tree import LEAF, BaseTree
 
 
-def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] | None = None) -> str:
+def rules(
+    model: object,
+    *,
+    digits: int | None = None,
+    units: Mapping[str, str] | None = None,
+    columns: int | None = None,
+) -> str:
     """Describe a mixture in words that a person can check and follow by hand.
 
     Parameters
@@ -45,6 +53,9 @@ def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] 
         is not zero is shown as zero.
     units : mapping, optional
         Units by name of a feature or output, such as ``{"angle": "rad"}``; told in a line of their own.
+    columns : int, optional
+        Of a model with a schema, which is told in the columns of its table: so many columns of every sum of the gate,
+        those of largest influence; the others are counted. All by default.
 
     Returns
     -------
@@ -66,7 +77,7 @@ def rules(model: object, *, digits: int | None = None, units: Mapping[str, str] 
     mixture = as_model(model)
     if isinstance(mixture, RegressionMixture):
         return _LawWriter(mixture, digits, units).text()
-    return _LabelWriter(mixture, digits, units).text()
+    return _LabelWriter(mixture, digits, units, columns).text()
 
 
 class _Writer(ABC):
@@ -86,6 +97,8 @@ class _Writer(ABC):
             both for both, name in zip(with_units(named, units), named, strict=True) if both != printable(name)
         ]
         self.threshold_digits = threshold_digits(mixture, digits)
+        self.columns = None if mixture.schema is None else Columns(mixture.schema)
+        self.most_columns: int | None = None
 
     def text(self) -> str:
         mixture = self.mixture
@@ -100,6 +113,8 @@ class _Writer(ABC):
         yield summary(self.mixture)
         if self.with_units:
             yield from wrapped(f"units: {', '.join(self.with_units)}")
+        if self.columns is not None and self.mixture.n_experts > 1 and any(c.labels for c in self.schema_columns):
+            yield f"in the gate {LEGEND}"
         if self.asked is None and self.digits < EXACT:
             yield f"numbers are shown with {self.digits} digits; 17 digits show them exactly"
 
@@ -148,11 +163,33 @@ class _Writer(ABC):
 
     def linear(self, weights: NDArray[np.float64], bias: float = 0.0) -> str:
         """A sum in the order in which the model adds, the bias first."""
+        if self.columns is not None:
+            return self.linear_in_columns(self.columns, weights, bias)
         terms = [(w, f"*{name}") for w, name in zip(weights, self.names, strict=True) if w != 0]
         if bias != 0 or not terms:
             terms.insert(0, (bias, ""))
         text = "".join(f" {'-' if w < 0 else '+'} {number(abs(w), self.digits)}{name}" for w, name in terms)
         return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+    @property
+    def schema_columns(self) -> tuple[Column, ...]:
+        return () if self.mixture.schema is None else self.mixture.schema.columns
+
+    def linear_in_columns(self, columns: Columns, weights: NDArray[np.float64], bias: float) -> str:
+        """The bias, and what the columns add, those of largest influence first."""
+        terms = columns.terms(weights, lambda value: number(value, self.digits))
+        parts = [term.text for term in terms[: self.most_columns]]
+        if bias != 0 or not parts:
+            parts.insert(0, f"{'-' if bias < 0 else '+'} {number(abs(bias), self.digits)}")
+        if len(terms) > len(terms[: self.most_columns]):
+            parts.append(f"+ ({count(len(terms) - len(terms[: self.most_columns]), 'column')} of less influence)")
+        text = " ".join(parts)
+        return text[2:] if text.startswith("+ ") else "-" + text[2:]
+
+    def test(self, k: int, threshold: float) -> str:
+        """The condition for going left."""
+        said = None if self.columns is None else self.columns.tests(k, threshold)
+        return said[0] if said else f"{self.names[k]} <= {number(threshold, self.threshold_digits[k])}"
 
     def tree(self, tree: BaseTree) -> Iterator[str]:
         """Lines of one tree; with a stack, for a tree may be deeper than Python can recurse."""
@@ -165,7 +202,7 @@ class _Writer(ABC):
             if k == LEAF:
                 yield from (INDENT * depth + line for line in self.leaf(tree, node))
                 continue
-            test = f"if {self.names[k]} <= {number(tree.threshold[node], self.threshold_digits[k])}:"
+            test = f"if {self.test(k, float(tree.threshold[node]))}:"
             stack.append((int(tree.right[node]), depth + 1, "else:"))
             stack.append((int(tree.left[node]), depth + 1, test))
 
@@ -179,8 +216,11 @@ class _LabelWriter(_Writer):
 
     soft_gate = "gate: every expert votes with its probabilities, weighted by softmax(scores)"
 
-    def __init__(self, mixture: Mixture, digits: int | None, units: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, mixture: Mixture, digits: int | None, units: Mapping[str, str] | None, columns: int | None
+    ) -> None:
         super().__init__(mixture, digits, units)
+        self.most_columns = columns
         self.labels = [printable(str(label)) for label in mixture.classes.tolist()]
 
     def text(self) -> str:

@@ -16,8 +16,10 @@ from moet.model.base import BaseMixture
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture, Prediction
 from moet.model.tree import LEAF, BaseTree, Tree
+from moet.model.words import features_of_row
 
 if TYPE_CHECKING:
+    from moet.model.schema import Schema
     from moet.verify.box import Box
     from moet.verify.result import Closest, Unknown
 
@@ -117,6 +119,7 @@ class Reasons:
     x: tuple[float, ...]
     features: tuple[str, ...]
     contest: Contest | None
+    schema: Schema | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +183,7 @@ def why(
     Parameters
     ----------
     model : Mixture, fitted classifier, policy, or path of a model file
-    x : array of float, shape (n_features,)
+    x : array of float, shape (n_features,), or a row of the user's table
     norm : {"l1", "linf"}
         How the nearest other answer is measured, in raw units: by the sum of the changes, which changes few features,
         or by the largest of them.
@@ -199,6 +202,9 @@ def why(
         ``print`` it, or read its parts.
     """
     mixture = as_mixture(model)
+    if mixture.schema is not None:
+        encoded = features_of_row(x, mixture.schema)
+        x = x if encoded is None else encoded
     answer = mixture.act(x)  # which also checks x
     state = np.asarray(x, dtype=np.float64)
     logits = logits_of(mixture, state)
@@ -211,6 +217,7 @@ def why(
         answer=answer,
         x=tuple(state.tolist()),
         features=tuple(with_units(mixture.feature_names, units)),
+        schema=mixture.schema,
         classes=tuple(mixture.classes.tolist()),
         prediction=mixture.prediction,
         probabilities=tuple(mixture.predict_proba_soft([state])[0].tolist()) if soft else opinions[0].probabilities,

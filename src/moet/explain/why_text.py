@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from moet.explain.columns import Columns
 from moet.explain.text import INDENT, number, probability
 from moet.explain.why import Check, Opinion, Reasons, Why
 from moet.explain.why_law import Law, WhyLaw
+from moet.model.schema import Schema
 from moet.model.text import count, printable
 
 DIGITS = 4
@@ -62,6 +65,11 @@ def _gate(why: Reasons) -> Iterator[str]:
         return
     lead = f"by {number(contest.margin, DIGITS)}" if contest.margin else "by being the first: their scores are equal"
     pulls = contest.pulls
+    if why.schema is not None:
+        yield ""
+        yield f"gate: expert {contest.winner} beats expert {contest.rival} {lead}"
+        yield from _gate_by_column(why, why.schema)
+        return
     order = sorted(range(len(pulls)), key=lambda k: -abs(pulls[k]))
     listed, others = sorted(order[:MOST_PULLS]), order[MOST_PULLS:]
     rows = [[why.features[k], number(why.x[k], DIGITS), _signed(pulls[k]), _tie(contest.ties_at[k])] for k in listed]
@@ -71,6 +79,27 @@ def _gate(why: Reasons) -> Iterator[str]:
     yield ""
     yield f"gate: expert {contest.winner} beats expert {contest.rival} {lead}"
     yield from _table(["", "value", f"pulls for {contest.winner}", "ties at"], rows)
+
+
+def _gate_by_column(why: Reasons, schema: Schema) -> Iterator[str]:
+    """What the columns of the user's table pull, a column of categories as one."""
+    assert why.contest is not None
+    contest, row = why.contest, schema.row(why.x)
+    rows = []
+    for column, features in schema.places:
+        pull = math.fsum(contest.pulls[k] for k in features)
+        tie = "" if column.labels else _tie(contest.ties_at[features[0]])
+        rows.append((pull, [printable(column.name), _cell(row[column.name]), _signed(pull), tie]))
+    order = sorted(rows, key=lambda entry: -abs(entry[0]))
+    listed = [line for _, line in order[:MOST_PULLS]]
+    if others := order[MOST_PULLS:]:
+        listed.append([f"({len(others)} more)", "", _signed(math.fsum(pull for pull, _ in others)), ""])
+    listed.append(["(constant)", "", _signed(contest.bias), ""])
+    yield from _table(["", "value", f"pulls for {contest.winner}", "ties at"], listed)
+
+
+def _cell(value: Any) -> str:
+    return number(value, DIGITS) if isinstance(value, int | float) else printable(str(value))
 
 
 def _tie(value: float | None) -> str:
@@ -105,8 +134,27 @@ def _path(why: Why, opinion: Opinion) -> Iterator[str]:
 def _tests(why: Reasons, expert: int, path: Sequence[Check]) -> Iterator[str]:
     yield ""
     yield "path:" if why.contest is None else f"path in expert {expert}:"
-    if path:
+    if path and why.schema is not None:
+        columns, row = Columns(why.schema), why.schema.row(why.x)
+        yield from (f"{INDENT}{line}" for line in _said(why, columns, row, path))
+    elif path:
         yield from _table(["", "value", "", "flips after a change of"], [_check(why, check) for check in path])
+
+
+def _said(why: Reasons, columns: Columns, row: dict[str, Any], path: Sequence[Check]) -> Iterator[str]:
+    """Tests in the columns of the user's table, each with the row's own value."""
+    assert why.schema is not None
+    names = [column.name for column, features in why.schema.places for _ in features]
+    for check in path:
+        said = columns.tests(check.feature, check.threshold)
+        sign = "<=" if check.passed else ">"
+        text = (
+            said[not check.passed]
+            if said
+            else f"{why.features[check.feature]} {sign} {number(check.threshold, DIGITS)}"
+        )
+        value = row[names[check.feature]]
+        yield text if said and text.endswith(f" is {value}") else f"{text} (it is {_cell(value)})"
 
 
 def _check(why: Reasons, check: Check) -> list[str]:
@@ -131,6 +179,11 @@ def _closest(why: Why) -> Iterator[str]:
         yield "nearest other answer: there is none"
     else:
         yield f"nearest other answer: {printable(str(found.answer))}, {number(found.point_distance, DIGITS)} away"
+        if why.schema is not None:
+            before, after = why.schema.row(why.x), why.schema.row(found.point)
+            moved = [[printable(n), _cell(before[n]), _cell(after[n])] for n in before if before[n] != after[n]]
+            yield from _table(["", "from", "to"], moved)
+            return
         changes = zip(why.features, why.x, found.point.tolist(), strict=True)
         noise = 1e-9 * found.point_distance  # of moving the point to a float64 input with that answer
         yield from _table(
