@@ -17,6 +17,7 @@ PUBLIC = [
     "moet.errors",
     "moet.explain",
     "moet.export",
+    "moet.shield",
     "moet.study",
     "moet.study.report",
     "moet.teachers",

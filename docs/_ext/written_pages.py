@@ -19,6 +19,7 @@ PARTS = {
     "moet.verify": "Questions with proofs",
     "moet.verify.systems": "What a policy acts on",
     "moet.verify.smtlib": "Questions for other solvers",
+    "moet.shield": "A proved set guards any agent",
     "moet.explain": "Models as text and pictures",
     "moet.export": "Models in other languages",
     "moet.study": "Many runs compared",
