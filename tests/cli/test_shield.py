@@ -45,3 +45,34 @@ def test_a_proof_about_another_system_is_refused(run, files, tmp_path):
     result = run("shield", *files[:2], str(changed))
     assert result.exit_code == Exit.NEGATIVE
     assert "refused" in result.stdout
+
+
+def test_the_shield_is_written_as_c(run, files, tmp_path):
+    header = tmp_path / "guard.h"
+    assert run("shield", *files, "--c", str(header), "--name", "guard").exit_code == Exit.OK
+    assert "int guard_act(" in header.read_text()
+
+
+def test_a_policy_is_distilled_until_it_is_proved_and_its_certificate_holds(run, tmp_path, monkeypatch):
+    """The law is proved at once; what is written is what `moet check` accepts."""
+    teacher = tmp_path / "hand_made_law.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    teacher.write_text(
+        "import numpy as np\n"
+        "def act(x):\n"
+        "    return (np.asarray(x) @ np.array([3.27, 6.89, 100.0, 23.71]) > 0).astype(int)\n"
+    )
+    policy = tmp_path / "policy.moet.json"
+    short = ["--iterations", "2", "--rollouts", "4", "--selection-episodes", "4", "--episodes", "4"]
+    size = ["--experts", "2", "--depth", "0", "--prove", "cartpole", "--json"]
+    result = run("distill", "--env", "CartPole-v1", "--agent", "hand_made_law:act", *size, *short, "-o", str(policy))
+    assert result.exit_code == Exit.OK, result.output
+    proof = json.loads(result.stdout)["proof"]
+    assert proof["verdict"] == "proved"
+    assert run("check", proof["certificate"], str(policy), "cartpole").exit_code == Exit.OK
+
+
+def test_steps_without_prove_are_refused(run, tmp_path):
+    result = run("distill", "cartpole", "--steps", "10", "-o", str(tmp_path / "policy.moet.json"))
+    assert result.exit_code == Exit.USAGE
+    assert "--prove" in result.output

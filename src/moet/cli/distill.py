@@ -27,6 +27,7 @@ from moet.cli.agents import (
 from moet.cli.choices import Importance, Selection, Weighting
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
+from moet.cli.proved import Front, Prove, Steps, chosen_system, proof_document, proof_exit, proof_report, save_proof
 from moet.cli.sizes import Budget, Depth, Digits, Experts, Hard, size_report
 from moet.errors import InputError
 
@@ -85,6 +86,9 @@ def distill(
     episodes: Annotated[
         int | None, typer.Option(min=1, help="Fresh episodes to evaluate the policy on; by default the task's.")
     ] = None,
+    prove: Prove = None,
+    steps: Steps = None,
+    front: Front = None,
     seed: Seed = 0,
     workers: Workers = 1,
     as_json: AsJson = False,
@@ -97,8 +101,12 @@ def distill(
     For continuous actions it is a mixture of affine laws; one law is tried first.
 
     A run that was interrupted goes on where it stopped when the same command is given again.
+
+    With --prove the run goes on until the policy is proved, or has a shield that is: exit code 0 then, 1 if it was
+    refuted and 3 if that is not known.
     """
     check_writable(output)
+    system = chosen_system(prove, steps, front)
     _check_student(experts, depth, hard, boosted, tree, budget)
     named = Named(sb3, arrays, onnx, torch, folder, agent)
     if data is not None:
@@ -138,6 +146,8 @@ def distill(
             seed=seed,
             workers=workers,
             checkpoint=saved,
+            prove=system,
+            steps=steps,
             verbose=1,
         )
     except KeyboardInterrupt:
@@ -145,6 +155,7 @@ def distill(
         raise
     policy = replace(result.policy, provenance=dict(result.policy.provenance) | {"made_by": "moet distill"})
     save(policy, output)
+    written = save_proof(result, output, front) if system is not None else {}
     if checkpoint is None:
         remove_checkpoint(saved)
     say("evaluating on fresh episodes")
@@ -159,10 +170,14 @@ def distill(
             {"model": str(output), "task": chosen.name, "selected_iteration": result.selected}
             | {"evaluation": evaluation_document(found), "history": history}
             | {"sizes": [one._asdict() for one in result.front], "taken": result.taken, "tolerance": result.tolerance}
+            | ({} if system is None else proof_document(result, written))
         )
-        return
+        raise typer.Exit(proof_exit(result))
     kept = {"kept": f"student {result.selected} of {len(result.history)}", "saved to": str(output)}
-    print_report(evaluation_report(found) | size_report(result.front, result.taken, result.tolerance, "reward") | kept)
+    proof = {} if system is None else proof_report(result, system, written)
+    size = size_report(result.front, result.taken, result.tolerance, "reward")
+    print_report(evaluation_report(found) | size | kept | proof)
+    raise typer.Exit(proof_exit(result))
 
 
 def _check_student(

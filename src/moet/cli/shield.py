@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
+from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report, write_text
 from moet.cli.verdicts import print_claim
 from moet.errors import CertificateError
 
@@ -21,7 +21,9 @@ def shield(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write the certificate of the shield to.")
     ] = None,
-    ahead: Annotated[int, typer.Option(min=1, help="Steps that it looks ahead, at most.")] = 40,
+    header: Annotated[Path | None, typer.Option("--c", help="File to write the shield to as a C header.")] = None,
+    name: Annotated[str, typer.Option(help="Beginning of all names in the header.")] = "shield",
+    ahead: Annotated[int, typer.Option(min=1, help="Steps that it looks ahead, at most.")] = 30,
     as_json: AsJson = False,
 ) -> None:
     """Make a shield of a proof, and have every number of it checked. Exit codes: 0 accepted, 1 refused.
@@ -29,8 +31,9 @@ def shield(
     The shield lets an agent do what it wants as long as the proved policy can still hold the system; `moet check`
     confirms its certificate.
     """
-    if output is not None:
-        check_writable(output)
+    for path in (output, header):
+        if path is not None:
+            check_writable(path)
     from moet.shield import Shield
     from moet.verify import systems
 
@@ -44,11 +47,15 @@ def shield(
         raise typer.Exit(Exit.NEGATIVE) from None
     if output is not None:
         made.certificate.save(output)
+    if header is not None:
+        from moet.shield.c import c
+
+        write_text(header, c(made, name=name))
+    written = {kind: str(path) for kind, path in (("certificate", output), ("header", header)) if path is not None}
     if as_json:
         found = {"accepted": True, "steps": made.steps, "claim": made.claim}
-        print_json({**found, "certificate": None if output is None else str(output)})
+        print_json({**found, **written})
         return
     typer.echo("accepted")
     print_claim(made.claim)
-    saved = {} if output is None else {"certificate": str(output)}
-    print_report({"looks ahead": f"{made.steps} steps", **saved})
+    print_report({"looks ahead": f"{made.steps} steps", **written})

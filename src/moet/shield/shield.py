@@ -24,7 +24,7 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-STEPS = 40
+STEPS = 30
 """How far a shield looks ahead by default, if errors do not grow too large before that."""
 
 
@@ -52,6 +52,8 @@ class Shield:
         Of the shield itself (kind ``"shield"``): the invariant and every number that decides.
     policy : Mixture
     system : System
+    tables : Tables
+        All numbers that decide.
     steps : int
         How many steps it looks ahead, which may be fewer than asked for: errors grow.
 
@@ -84,14 +86,19 @@ class Shield:
         proof = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
         self.certificate = proof if proof.kind == "shield" else _extended(proof, self.policy, system, steps)
         check(self.certificate, self.policy, system)
-        self._tables = _tables(self.certificate.claim, self.policy, system, self._action_of)
-        self._packed = packed(self._tables)
+        self.tables = _tables(self.certificate.claim, self.policy, system, self._action_of)
+        self._packed = packed(self.tables)
         self._number = {name: k for k, name in enumerate(system.actions)}
+
+    @property
+    def digest(self) -> str:
+        """Name of the shield by content: the SHA-256 of its certificate."""
+        return self.certificate.digest
 
     @property
     def steps(self) -> int:
         """How many steps the shield looks ahead, at most."""
-        return len(self._tables.errors) - 1
+        return len(self.tables.errors) - 1
 
     @cached_property
     def claim(self) -> str:
@@ -139,7 +146,7 @@ class Shield:
         So it is if the state is surely in the invariant, or may be one of the system's first states.
         """
         seen = self._seen(state)
-        reach = self._tables.errors[0] * self._tables.shape
+        reach = self.tables.errors[0] * self.tables.shape
         low, high = np.array([[float(a), float(b)] for a, b in self.system.initial]).T
         may_be_first = bool(np.all((low - reach <= seen) & (seen <= high + reach)))
         return may_be_first or bool(surely_in_set(seen, *self._packed))

@@ -118,6 +118,14 @@ class Certificate:
         return other
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of the certificate, which stands at the end of its file."""
+        content = hashlib.sha256()
+        for part in self._parts():
+            content.update(part)
+        return content.hexdigest()
+
+    @property
     def n_bytes(self) -> int:
         """Size of the records, as they are stored."""
         return self._pack().tell()

@@ -1,0 +1,296 @@
+"""A shield as one C99 header: no allocation, no library, the same decisions to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.export.c_parts import INDENT, UNFIT, array, check_name, integer, number, string, unfused
+from moet.model.file import digest
+from moet.shield.kernel import Tables
+from moet.shield.program import Operation
+from moet.shield.shield import Shield
+
+
+def c(shield: Shield, *, name: str = "shield") -> str:
+    """Write a shield as a C99 header.
+
+    It defines ``int NAME_act(const double x[], int wanted)``, the number of the action to take in the state that is
+    seen as ``x``, and ``int NAME_steps_ahead(const double x[], int action)``, positive if the action is allowed. Both
+    are those of the :class:`Shield` for every input, whatever the compiler's options for fused operations; ``act`` is
+    -1 where ``x`` is not finite or ``wanted`` is no action. The digests of policy and system stand at its head.
+
+    Parameters
+    ----------
+    shield : Shield
+    name : str
+        Beginning of every name that the header defines.
+    """
+    check_name(name)
+    t = shield.tables
+    kept = _CONDITIONS if len(t.safe_rows) else ""
+    functions = _FUNCTIONS.replace("CONDITIONS_KEPT", kept).replace("NAME", name)
+    text = "\n".join([_head(shield, name), unfused(name), _numbers(t, name), _step(t, name), functions])
+    for key, value in _sizes(t).items():
+        text = text.replace(f"@{key}@", str(value))
+    return text
+
+
+def _sizes(t: Tables) -> dict[str, int]:
+    return {
+        "STATES": len(t.outputs),
+        "ACTIONS": len(t.inputs),
+        "EXPERTS": len(t.gate),
+        "ERRORS": len(t.errors),
+        "ROWS": len(t.rows),
+        "CELLS": len(t.limits),
+        "CONDITIONS": len(t.safe_rows),
+    }
+
+
+def _head(shield: Shield, name: str) -> str:
+    prefix = name.upper()
+    states = [f" * x[{k}]  {string(state)}\n" for k, state in enumerate(shield.system.states)]
+    actions = [f" * {k}  {string(action)}\n" for k, action in enumerate(shield.system.actions)]
+    root = "#include <math.h>\n" if Operation.ROOT in shield.tables.code[:, 0] else ""
+    return f"""\
+/* A shield: whatever is wanted, the system {string(shield.system.name)} stays in its safe set for ever.
+ *
+ * policy {digest(shield.policy)}
+ * system {shield.system.digest}
+ * proof  {shield.digest}
+ *
+ * int {name}_act(const double x[@STATES@], int wanted)
+ *     action to take where x is seen; -1 if x is not finite, or there is no such action
+ * int {name}_steps_ahead(const double x[@STATES@], int action)
+ *     steps after which the state is surely in the proved set; 0 if the action is not allowed
+ *
+{"".join(states)}{"".join(actions)} */
+#ifndef {prefix}_H
+#define {prefix}_H
+
+#include <float.h>
+#include <stdint.h>
+{root}
+#if {UNFIT}
+#error "this shield needs 64-bit doubles, rounded after every operation"
+#endif
+"""
+
+
+def _numbers(t: Tables, name: str) -> str:
+    """All numbers of the certificate and the policy."""
+    lines = [
+        _table(f"{name}_{key}", getattr(t, key))
+        for key in ("inputs", "sines", "cosines", "bottom", "top", "shape", "errors", "rows", "spreads", "limits")
+    ]
+    lines += [_table(f"{name}_{key}", getattr(t, key)) for key in ("gate", "gate_spreads", "gate_errors")]
+    if len(t.safe_rows):
+        lines += [_table(f"{name}_{key}", getattr(t, key)) for key in ("safe_rows", "safe_spreads", "safe_limits")]
+    finite = np.where(np.isfinite(t.threshold), t.threshold, 0.0)
+    lines += [_table(f"{name}_threshold", finite), _table(f"{name}_roots", t.roots)]
+    lines += [_table(f"{name}_nodes", t.nodes), _table(f"{name}_actions", t.actions)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(name: str, values: NDArray[Any]) -> str:
+    shape = "".join(f"[{max(size, 1)}]" for size in values.shape)
+    if values.dtype == np.float64:
+        kind, write = "double", lambda value: number(float(value), "double")
+    else:
+        kind, write = integer(int(values.min()), int(values.max()) + 1), lambda value: str(int(value))
+    if values.size == 0:
+        return array(f"{kind} {name}{shape}", "0")
+    if values.ndim == 1:
+        return array(f"{kind} {name}{shape}", ", ".join(map(write, values)))
+    return array(f"{kind} {name}{shape}", *(f"{{{', '.join(map(write, row))}}}," for row in values))
+
+
+def _step(t: Tables, name: str) -> str:
+    """The equations, one line per operation."""
+    n_states, n_inputs = len(t.outputs), t.inputs.shape[1]
+    registers = [f"z[{k}]" for k in range(n_states)]
+    registers += [f"{name}_inputs[action][{k}]" for k in range(n_inputs)]
+    registers += [number(value, "double") for value in t.constants.tolist()]
+    lines = []
+    for operation, *arguments in t.code.tolist():
+        lines.append(
+            f"const double r{len(registers)} = {_operation(operation, [registers[i] for i in arguments], name)};"
+        )
+        registers.append(f"r{len(registers)}")
+    # all next states are computed before the first is overwritten
+    lines += [f"const double next{k} = {registers[place]};" for k, place in enumerate(t.outputs.tolist())]
+    lines += [f"z[{k}] = next{k};" for k in range(n_states)]
+    body = "\n".join(INDENT + line for line in ["(void)action;", *lines])
+    return f"""\
+static inline double {name}_polynomial(const double coefficients[], double q)
+{{
+    double value = coefficients[{len(t.sines) - 1}];
+    for (int k = {len(t.sines) - 2}; k >= 0; k--) {{
+        value = {name}_times(value, q) + coefficients[k];
+    }}
+    return value;
+}}
+
+static inline void {name}_step(double z[@STATES@], int action)
+{{
+{body}
+}}
+"""
+
+
+def _operation(operation: int, a: list[str], name: str) -> str:
+    match operation:
+        case Operation.ADD:
+            return f"{a[0]} + {a[1]}"
+        case Operation.SUBTRACT:
+            return f"{a[0]} - {a[1]}"
+        case Operation.MULTIPLY:
+            return f"{name}_times({a[0]}, {a[1]})"
+        case Operation.DIVIDE:
+            return f"{a[0]} / {a[1]}"
+        case Operation.NEGATE:
+            return f"-{a[0]}"
+        case Operation.SINE:
+            return f"{name}_times({a[0]}, {name}_polynomial({name}_sines, {name}_times({a[0]}, {a[0]})))"
+        case Operation.COSINE:
+            return f"{name}_polynomial({name}_cosines, {name}_times({a[0]}, {a[0]}))"
+        case Operation.ROOT:
+            return f"sqrt({a[0]})"
+        case Operation.ABSOLUTE:
+            return f"{a[0]} < 0.0 ? -{a[0]} : {a[0]}"
+        case Operation.LESSER:
+            return f"{a[1]} < {a[0]} ? {a[1]} : {a[0]}"
+        case Operation.LARGER:
+            return f"{a[1]} > {a[0]} ? {a[1]} : {a[0]}"
+        case _:
+            return f"{a[0]} <= {a[1]} ? {a[2]} : {a[3]}"
+
+
+_CONDITIONS = """
+            || !NAME_below(z, NAME_errors[k], NAME_safe_rows, NAME_safe_spreads, NAME_safe_limits, @CONDITIONS@)"""
+
+_FUNCTIONS = """\
+static inline int NAME_within(const double z[], double error)
+{
+    for (int i = 0; i < @STATES@; i++) {
+        const double reach = NAME_times(error, NAME_shape[i]);
+        if (!(z[i] - NAME_bottom[i] >= reach && NAME_top[i] - z[i] >= reach)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static inline int NAME_below(
+    const double z[], double error, const double rows[][@STATES@], const double spreads[], const double limits[],
+    int count)
+{
+    for (int i = 0; i < count; i++) {
+        double value = NAME_times(rows[i][0], z[0]);
+        for (int k = 1; k < @STATES@; k++) {
+            value += NAME_times(rows[i][k], z[k]);
+        }
+        if (!(value + NAME_times(error, spreads[i]) <= limits[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static inline int NAME_expert(const double z[], double logits[])
+{
+    int best = 0;
+    for (int j = 0; j < @EXPERTS@; j++) {
+        double logit = NAME_gate[j][0];
+        for (int k = 0; k < @STATES@; k++) {
+            logit += NAME_times(NAME_gate[j][k + 1], z[k]);
+        }
+        logits[j] = logit;
+        if (logit > logits[best]) {
+            best = j;
+        }
+    }
+    return best;
+}
+
+/* action of the policy wherever the state is within the error, whatever is seen of it; -1 if that is not sure */
+static inline int NAME_sure_action(const double z[], double error)
+{
+    double logits[@EXPERTS@];
+    const int best = NAME_expert(z, logits);
+    for (int j = 0; j < @EXPERTS@; j++) {
+        const double margin = NAME_times(error, NAME_gate_spreads[best][j]) + NAME_gate_errors[best][j];
+        if (j != best && !(logits[best] - logits[j] > margin)) {
+            return -1;
+        }
+    }
+    int node = NAME_roots[best];
+    while (NAME_nodes[node][1] != node) {
+        const double gap = z[NAME_nodes[node][0]] - NAME_threshold[node];
+        const double reach = NAME_times(error, NAME_shape[NAME_nodes[node][0]]);
+        if (gap > reach) {
+            node = NAME_nodes[node][2];
+        } else if (-gap > reach) {
+            node = NAME_nodes[node][1];
+        } else {
+            return -1;
+        }
+    }
+    return NAME_actions[node];
+}
+
+static inline int NAME_policy(const double x[@STATES@])
+{
+    double logits[@EXPERTS@];
+    int node = NAME_roots[NAME_expert(x, logits)];
+    while (NAME_nodes[node][1] != node) {
+        node = NAME_nodes[node][x[NAME_nodes[node][0]] <= NAME_threshold[node] ? 1 : 2];
+    }
+    return NAME_actions[node];
+}
+
+static inline int NAME_steps_ahead(const double x[@STATES@], int action)
+{
+    double z[@STATES@];
+    if (action < 0 || action >= @ACTIONS@ || !NAME_within(x, NAME_errors[0])) {
+        return 0;
+    }
+    for (int i = 0; i < @STATES@; i++) {
+        z[i] = x[i];
+    }
+    for (int k = 1; k < @ERRORS@; k++) {
+        NAME_step(z, action);
+        if (!NAME_within(z, NAME_errors[k])CONDITIONS_KEPT) {
+            return 0;
+        }
+        for (int cell = 0; cell < @CELLS@; cell++) {
+            if (NAME_below(z, NAME_errors[k], NAME_rows, NAME_spreads, NAME_limits[cell], @ROWS@)) {
+                return k;
+            }
+        }
+        action = NAME_sure_action(z, NAME_errors[k] + NAME_errors[0]);
+        if (action < 0) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static inline int NAME_act(const double x[@STATES@], int wanted)
+{
+    for (int i = 0; i < @STATES@; i++) {
+        if (!(x[i] - x[i] == 0.0)) {
+            return -1;
+        }
+    }
+    if (wanted < 0 || wanted >= @ACTIONS@) {
+        return -1;
+    }
+    return NAME_steps_ahead(x, wanted) > 0 ? wanted : NAME_policy(x);
+}
+
+#endif
+"""

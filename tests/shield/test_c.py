@@ -1,0 +1,84 @@
+"""Shields in C: the same decisions to the bit, whatever the compiler may fuse."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from moet.errors import ExportError
+from moet.shield.c import c
+from tests.processes import run as run_process
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+MAIN = """
+#include <stdio.h>
+#include "shield.h"
+int main(void)
+{
+    double row[%(d)d + 1];
+    while (fread(row, sizeof row, 1, stdin) == 1) {
+        int answers[2] = {shield_act(row, (int)row[%(d)d]), shield_steps_ahead(row, (int)row[%(d)d])};
+        fwrite(answers, sizeof answers, 1, stdout);
+    }
+    return 0;
+}
+"""
+
+
+def answers_in_c(shield, folder, rows, *flags):
+    """What the compiled header answers."""
+    (folder / "shield.h").write_text(c(shield))
+    (folder / "main.c").write_text(MAIN % {"d": shield.system.n_states})
+    program = folder / "program"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
+    run_process([COMPILER, *strict, *flags, str(folder / "main.c"), "-o", str(program), "-lm"]).check_returncode()
+    done = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True, timeout=100)
+    return np.frombuffer(done.stdout, np.int32).reshape(-1, 2)
+
+
+def rows_for(shield, count, seed=0):
+    """States in and beyond the box, on float32 numbers, on the verge, and where nothing is finite."""
+    random = np.random.default_rng(seed)
+    low, high = np.array([shield.tables.bottom, shield.tables.top]) * 1.1
+    states = random.uniform(low, high, (count, len(low))) * random.choice([0.1, 0.5, 1.0], (count, 1))
+    states[::3] = states[::3].astype(np.float32)
+    states[:3, 0] = np.nan, np.inf, -np.inf
+    actions = random.integers(0, len(shield.system.actions), count)
+    return np.hstack([states, actions[:, None].astype(float)])
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("flags", [[], ["-O3", "-march=native", "-ffp-contract=fast"], ["-O0"]], ids=str)
+@pytest.mark.parametrize("which", ["cart_shield", "pole_shield"])
+def test_decisions_are_the_same_to_the_bit(request, tmp_path, which, flags):
+    shield = request.getfixturevalue(which)
+    rows = rows_for(shield, 20_000)
+    found = answers_in_c(shield, tmp_path, rows, *flags)
+    finite = np.all(np.isfinite(rows), axis=1)
+    assert np.all(found[~finite] == [-1, 0])
+    states, wanted = rows[finite, :-1], rows[finite, -1].astype(np.int64)
+    assert np.array_equal(found[finite, 0], shield.act_many(states, wanted))
+    ahead = [shield.steps_ahead(x, a) for x, a in zip(states[:4000], wanted[:4000], strict=True)]
+    assert np.array_equal(found[finite, 1][:4000], ahead)
+    assert len(set(ahead)) > 3
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_what_is_no_action_is_refused(cart_shield, tmp_path):
+    found = answers_in_c(cart_shield, tmp_path, np.array([[0.0, 0.0, 7.0], [0.0, 0.0, -1.0]]))
+    assert found.tolist() == [[-1, 0], [-1, 0]]
+
+
+def test_digests_stand_at_its_head(cart_shield):
+    text = c(cart_shield, name="guard")
+    assert cart_shield.system.digest in text
+    assert cart_shield.digest in text
+    assert "int guard_act(" in text
+    assert text.isascii()
+
+
+def test_a_name_that_c_does_not_know_is_refused(cart_shield):
+    with pytest.raises(ExportError):
+        c(cart_shield, name="1st")
