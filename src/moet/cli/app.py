@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from moet import __version__
 from moet.cli import (
+    audit,
     bench,
     check,
     closest,
@@ -108,7 +109,15 @@ def _moet(
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Make": (fit.fit, distill.distill, tune.tune, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo),
-    "Prove": (verify.verify, check.check, shield.shield, compare.compare, closest.closest, recourse.recourse),
+    "Prove": (
+        verify.verify,
+        check.check,
+        shield.shield,
+        compare.compare,
+        closest.closest,
+        recourse.recourse,
+        audit.audit,
+    ),
     "Look": (show.show, why.why, plot.plot, explore.explore, watch.watch),
     "Ship": (predict.predict, export.export),
     "Study": (sweep.sweep, worker.worker, report.report),

@@ -128,6 +128,8 @@ def cheapest_change(
             return Unknown(reason=verdict, band=band, effort={"seconds": deadline.seconds})
         search.offer(verdict)
     search.run()
+    if search.best is not None:
+        search.offer(question.with_few_changes(search.best[1]))
     effort = {"regions": search.regions, "seconds": deadline.seconds}
     if search.timed_out:
         return Unknown(reason=deadline.reason, band=band, effort=effort)

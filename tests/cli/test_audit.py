@@ -1,0 +1,52 @@
+"""The page of an audit."""
+
+import base64
+import re
+
+import pytest
+
+from moet import load, verify
+
+
+@pytest.fixture
+def page(write_csv, run, tmp_path):
+    rows = []
+    for k in range(120):
+        months = 4 + 5 * k % 60
+        rows.append([20 + k % 50, "<b>male</b>" if k % 2 else "female", months, "bad" if months > 30 else "good"])
+    table = write_csv("loans.csv", ["Age", "Sex", "Duration", "Risk"], rows)
+    model, page = tmp_path / "g.moet.json", tmp_path / "audit.html"
+    assert run("fit", table, "--target", "Risk", "-o", model, "--experts", 1, "--depth", 1, "--hard").exit_code == 0
+    result = run("audit", model, "--data", table, "--target", "Risk", "--rows", 20, "-o", page)
+    assert result.exit_code == 0, result.stderr
+    assert "proved   A change of Sex alone never changes the answer." in result.stdout
+    assert "refuted  A change of Duration alone never changes the answer." in result.stdout
+    return model, page.read_text(encoding="utf-8")
+
+
+def test_the_page_tells_claims_rows_and_groups(page):
+    _, text = page
+    assert "A change of Sex alone never changes the answer." in text
+    assert "Not so: A change of Duration alone never changes the answer." in text
+    assert "Accuracy on the table: 1.0000" in text
+    assert "&lt;b&gt;male&lt;/b&gt;" in text
+    assert "<b>male" not in text
+
+
+def test_certificates_that_are_attached_prove_what_the_page_says(page, tmp_path):
+    model, text = page
+    found = re.findall(r'download="([^"]+)" href="data:application/octet-stream;base64,([^"]+)"', text)
+    assert len(found) > 3
+    for name, content in found:
+        (tmp_path / name).write_bytes(base64.b64decode(content))
+        assert verify.check(tmp_path / name, load(model))
+
+
+def test_a_model_without_a_schema_is_told_so(run, tmp_path, write_csv):
+    from moet import Mixture, Tree, save
+
+    save(Mixture([[0.0]], [0.0], [Tree.leaf([1.0])], ["a"], ["x"]), tmp_path / "m.moet.json")
+    table = write_csv("t.csv", ["x"], [[1]])
+    result = run("audit", tmp_path / "m.moet.json", "--data", table, "-o", tmp_path / "a.html")
+    assert result.exit_code == 2
+    assert "has no schema: make it again with `moet fit`" in result.stderr
