@@ -29,6 +29,7 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_commands():
     assert COMMANDS == [
+        "audit",
         "bench gridworld",
         "bench supervised",
         "check",
@@ -42,6 +43,7 @@ def test_commands():
         "fit",
         "plot",
         "predict",
+        "recourse",
         "report",
         "shield",
         "show",
