@@ -26,6 +26,8 @@ def unsafe_first_state(system: System) -> Trace | None:
         for c, (low, high), domain in zip(half.coefficients, system.initial, system.domain, strict=True):
             side = high if c > 0 else low
             corner.append(side if domain is None else min(max(side, domain[0]), domain[1]))
+        if half.value(corner) <= half.bound:  # it is largest there
+            continue
         candidates = [corner, first_state(system, np.array([_finite(x) for x in corner]))]
         for start in candidates[::-1]:
             if start is not None and _is_first(system, start) and half.value(start) > half.bound:
