@@ -11,8 +11,8 @@ from math import isqrt
 
 from moet.errors import CertificateError
 
-LIMIT = 5 * 10**9
-"""Units of work of one check: ten minutes to half an hour, depending on the kind of proof."""
+LIMIT = 2 * 10**9
+"""Units of work of one check: two minutes (proofs about runs) to eleven (soft models)."""
 
 MOST_HELD = 10**8
 """Words of 64 bits that the numbers which a check keeps may take."""
