@@ -35,7 +35,7 @@ from harness import show
 from moet.errors import MoetError
 
 ENDLESS = 60.0
-"""CPU seconds after which a question that has a limit of 20 s, or a check of a small file, counts as endless."""
+"""CPU seconds after which a question that has a limit of 20 s at most, or a check of a small file, counts as endless."""
 
 
 class Kind(NamedTuple):
@@ -54,23 +54,23 @@ def _ordinary_loop(seed: int) -> str:
 
 
 KINDS = {
-    "ordinary": Kind(_ordinary, 2),
-    "ordinary loop": Kind(_ordinary_loop, 2),
-    "always": Kind(inputs.attack_always, 21),
-    "equivalent": Kind(inputs.attack_equivalent, 16),
-    "differences": Kind(inputs.attack_differences, 8),
-    "closest": Kind(inputs.attack_closest, 12),
-    "affine": Kind(loops.attack_affine, 8),
-    "affine for ever": Kind(loops.attack_affine_for_ever, 1),
-    "affine reaches": Kind(loops.attack_affine_reaches, 5),
-    "nonlinear": Kind(loops.attack_nonlinear, 1),
-    "nonlinear for ever": Kind(loops.attack_nonlinear_for_ever, 0.5),
-    "nonlinear reaches": Kind(loops.attack_nonlinear_reaches, 0.5),
-    "three states": Kind(loops.attack_three_states, 0.5),
-    "long paths": Kind(loops.attack_long, 1),
-    "forged": Kind(forgeries.forge, 18),
-    "hostile file": Kind(files.attack_file, 5),
-    "two meanings": Kind(files.attack_meaning, 2),
+    "ordinary": Kind(_ordinary, 1),
+    "ordinary loop": Kind(_ordinary_loop, 1),
+    "always": Kind(inputs.attack_always, 24),
+    "equivalent": Kind(inputs.attack_equivalent, 12),
+    "differences": Kind(inputs.attack_differences, 4),
+    "closest": Kind(inputs.attack_closest, 8),
+    "affine": Kind(loops.attack_affine, 10),
+    "affine for ever": Kind(loops.attack_affine_for_ever, 0.5),
+    "affine reaches": Kind(loops.attack_affine_reaches, 7),
+    "nonlinear": Kind(loops.attack_nonlinear, 0.5),
+    "nonlinear for ever": Kind(loops.attack_nonlinear_for_ever, 0.1),
+    "nonlinear reaches": Kind(loops.attack_nonlinear_reaches, 0.1),
+    "three states": Kind(loops.attack_three_states, 0.2),
+    "long paths": Kind(loops.attack_long, 0.3),
+    "forged": Kind(forgeries.forge, 22),
+    "hostile file": Kind(files.attack_file, 3),
+    "two meanings": Kind(files.attack_meaning, 6.3),
 }
 
 

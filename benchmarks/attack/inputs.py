@@ -16,7 +16,7 @@ from moet.verify import Closest, Proved, Refuted, Unknown, always, check, closes
 
 CPU_LIMIT = 20.0
 _POINTS = 60
-_ASK_Z3 = 8
+_ASK_Z3 = 16
 """Every so many seeds z3 is asked, too: it takes most of the time."""
 
 

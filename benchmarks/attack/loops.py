@@ -15,7 +15,7 @@ from moet import Mixture, Tree
 from moet.verify import Proved, Refuted, check, reaches, safe
 from moet.verify.systems import AffineSystem, NonlinearSystem
 
-CPU_LIMIT = 20.0
+CPU_LIMIT = 5.0
 LONG = 30
 """Steps for which a proof for ever is tried."""
 
