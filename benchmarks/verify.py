@@ -26,6 +26,7 @@ from policies import published_policy
 
 from moet import Mixture, MoETClassifier
 from moet.verify import Proved, safe, smtlib, systems
+from moet.verify.checking import checked_claim
 
 STEPS = 10
 REPEATS = 20
@@ -72,18 +73,16 @@ def policy(kind: str, experts: int, depth: int) -> Mixture:
 
 
 def ours(kind: str, experts: int, depth: int) -> dict[str, Any]:
-    """Decide and check."""
+    """Decide and check; the check again by itself, and the search is what is left of the whole call."""
     mixture, system = policy(kind, experts, depth), systems.cartpole_published()
-    verdicts = [safe(mixture, system, steps=STEPS) for _ in range(REPEATS)]
-    verdict = verdicts[0]
-    times = {
-        name: min(verdict.effort.get(f"{name}_seconds", verdict.effort["seconds"]) for verdict in verdicts)
-        for name in ("search", "check")
-    }
-    row = {"verdict": type(verdict).__name__, **verdict.effort, "decide": times["search"], "check": None, "bytes": 0}
+    asked = [cpu_seconds(lambda: safe(mixture, system, steps=STEPS)) for _ in range(REPEATS)]
+    verdict, whole = asked[0][0], min(seconds for _, seconds in asked)
+    row = {**verdict.effort, "verdict": type(verdict).__name__, "decide": whole, "check": None, "bytes": 0}
     if isinstance(verdict, Proved):
+        again = [cpu_seconds(lambda: checked_claim(verdict.certificate, mixture, system)) for _ in range(REPEATS)]
         row["bytes"] = verdict.certificate.n_bytes
-        row["check"] = times["check"]
+        row["check"] = min(seconds for _, seconds in again)
+        row["decide"] = whole - row["check"]
     return row
 
 

@@ -35,7 +35,7 @@ from harness import show
 from moet.errors import MoetError
 
 ENDLESS = 60.0
-"""CPU seconds after which a question that has a limit of 20 s at most, or a check of a small file, counts as endless."""
+"""CPU seconds after which a question with a limit of at most 20 s, or a check of a small file, counts as endless."""
 
 
 class Kind(NamedTuple):
