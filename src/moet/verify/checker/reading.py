@@ -32,6 +32,8 @@ LARGEST_EXPONENT = 350
 
 _NUMBER = re.compile(r"[+-]?(?:(\d+)/(\d+)|(?=\d|\.\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 _SHOWN = 60
+_FEW = 19
+"""Digits of a number that is an ordinary integer."""
 _LARGEST = 2**1024
 
 
@@ -139,6 +141,8 @@ def _bounded(text: str) -> None:
 def exact(value: Any, where: str) -> Fraction:
     """The number that is meant: a string is what is written, a float its binary value."""
     if type(value) is str:
+        if len(value) < _FEW and value.isascii() and value.removeprefix("-").isdigit():  # as most coefficients are
+            return Fraction(int(value))
         _bounded(value)
     elif type(value) is not int and not (type(value) is float and math.isfinite(value)):
         raise CertificateError(f"{where} has {shown(value)} where a number is due")
