@@ -77,8 +77,7 @@ def _invert(matrix: Any, inverse: Any) -> bool:
         pivot = matrix[best, k]
         if abs(pivot) < _PIVOT:
             return False
-        for j in range(d):
-            # one after the other: best may be k
+        for j in range(d):  # one after the other: best may be k
             upper, matrix[best, j] = matrix[best, j] / pivot, matrix[k, j]
             matrix[k, j] = upper
             upper, inverse[best, j] = inverse[best, j] / pivot, inverse[k, j]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.model.file import as_mixture, as_model, digest
+from moet.model.mixture import Mixture
 from moet.verify.arguments import (
     CPU_LIMIT,
     answers_with_numbers,
@@ -98,14 +99,16 @@ def closest(
         from moet.verify.inputs.soft import closest_soft
 
         return closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
+    return _closest_hard(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
+
+
+def _closest_hard(
+    mixture: Mixture, start: Floats, norm: Norm, lo: Floats, hi: Floats, label: Any, deadline: Deadline, seed: int
+) -> Closest | Unknown:
+    """Search the regions of a hard mixture for the nearest one with the label, or with any other than at the start."""
     if deadline.passed:
         return Unknown(reason=deadline.reason)
-    labels = mixture.classes.tolist()
-    if wanted_label is None:
-        own = Grouped(mixture, np.arange(len(labels)), lo, hi).exact_group(start)
-        wanted = np.array([int(k != own) for k in range(len(labels))])
-    else:
-        wanted = np.array([int(label == wanted_label) for label in labels])
+    wanted = _wanted_classes(mixture, start, lo, hi, label)
     search = ClosestSearch(Grouped(mixture, wanted, lo, hi), start, norm, lo, hi, deadline, seed)
     band = float_band([mixture], lo, hi)
     if not search.run():
@@ -116,7 +119,7 @@ def closest(
         "hi": json_sides(hi),
         "point": start.tolist(),
         "norm": norm,
-        "answer": wanted_label,
+        "answer": label,
         "distance": None if search.best is None else str(search.best),
     }
     certificate = Certificate("closest", claim)
@@ -155,6 +158,15 @@ def closest(
         effort=search.effort,
     )
     return confirmed(found, mixture, deadline=deadline)
+
+
+def _wanted_classes(mixture: Mixture, start: Floats, lo: Floats, hi: Floats, label: Any) -> NDArray[np.int64]:
+    """For every class, whether it is looked for: the label, or all but the class of the start."""
+    labels = mixture.classes.tolist()
+    if label is not None:
+        return np.array([int(known == label) for known in labels])
+    own = Grouped(mixture, np.arange(len(labels)), lo, hi).exact_group(start)
+    return np.array([int(k != own) for k in range(len(labels))])
 
 
 def near_inputs(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats, seed: int) -> Floats:

@@ -193,6 +193,19 @@ def equivalent(
         from moet.verify.inputs.soft import equivalent_soft
 
         return equivalent_soft(pair, groups, wanted, lo, hi, deadline, seed)
+    return _equivalent_hard(pair, groups, wanted, lo, hi, deadline, seed)
+
+
+def _equivalent_hard(
+    pair: tuple[Mixture, Mixture],
+    groups: Sequence[NDArray[np.int64]],
+    wanted: list[Any] | None,
+    lo: Floats,
+    hi: Floats,
+    deadline: Deadline,
+    seed: int,
+) -> Proved | Refuted | Unknown:
+    """Try some inputs, then search the regions of two hard mixtures for one in which they differ."""
     band = float_band(pair, lo, hi)
     if deadline.passed:
         return Unknown(reason=deadline.reason, band=band)
