@@ -240,3 +240,16 @@ def test_models_without_a_schema_need_bounds():
     with pytest.raises(InputError, match="no schema that says which rows are possible: bound x"):
         verify.ignores(bare, ["x"])
     assert verify.ignores(bare, ["x"], Box(x=(0, 1))).checked
+
+
+@pytest.mark.parametrize("seed", range(124, 130))
+def test_soft_models_never_show_a_row_that_is_none(seed):
+    rng, schema, model = problem(seed)
+    trees = [*model.trees, *model.trees]
+    weights = rng.normal(size=(len(trees), model.n_features))
+    soft = Mixture(weights, rng.normal(size=len(trees)), trees, model.classes, schema=schema, prediction="soft")
+    rows = all_rows(schema).tolist()
+    verdict = verify.always(soft, answers=[model.classes.tolist()[0]], cpu_limit=2.0)
+    assert getattr(verdict, "point", None) is None or verdict.point.tolist() in rows
+    found = verify.closest(soft, rows[0], "l1", cpu_limit=2.0)
+    assert getattr(found, "point", None) is None or found.point.tolist() in rows

@@ -97,8 +97,10 @@ def closest(
     lo, hi = domain_bounds(domain, mixture)
     if is_soft(mixture):
         from moet.verify.inputs.soft import closest_soft
+        from moet.verify.rows.domain import only_possible
 
-        return closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
+        found = closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
+        return only_possible(found, mixture, domain)
     return _closest_hard(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
 
 

@@ -96,8 +96,9 @@ def always(
     lo, hi = domain_bounds(domain, mixture)
     if is_soft(mixture):
         from moet.verify.inputs.soft import always_soft
+        from moet.verify.rows.domain import only_possible
 
-        return always_soft(mixture, lo, hi, permitted, deadline)
+        return only_possible(always_soft(mixture, lo, hi, permitted, deadline), mixture, domain)
     forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
     if deadline.passed:
         return Unknown(reason=deadline.reason)
@@ -191,8 +192,9 @@ def equivalent(
     lo, hi = domain_bounds(domain, pair[0])
     if any(map(is_soft, pair)):
         from moet.verify.inputs.soft import equivalent_soft
+        from moet.verify.rows.domain import only_possible
 
-        return equivalent_soft(pair, groups, wanted, lo, hi, deadline, seed)
+        return only_possible(equivalent_soft(pair, groups, wanted, lo, hi, deadline, seed), pair[0], domain)
     return _equivalent_hard(pair, groups, wanted, lo, hi, deadline, seed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.mixture import Mixture
 from moet.model.schema import Column, Place, Schema
+from moet.model.text import how_to_harden
 from moet.verify.box import Box
+from moet.verify.result import Unknown, Verdict
 from moet.verify.rounding import FURTHEST
 
 Floats = NDArray[np.float64]
+V = TypeVar("V", bound=Verdict)
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,21 @@ def rows_of(domain: Box | None, mixture: Mixture) -> Domain:
             "or fit it to a DataFrame"
         )
     return Domain(tuple(_values(place, lo, hi) for place in schema_of_model(mixture).places))
+
+
+def only_possible(verdict: V, mixture: Mixture, domain: Box | None) -> V | Unknown:
+    """A verdict over the box around the possible rows, Unknown if its point is none of them.
+
+    What holds in all of the box holds of possible rows; what fails at some point of it need not.
+    """
+    point = getattr(verdict, "point", None)
+    if mixture.schema is None or point is None or point in rows_of(domain, mixture):
+        return verdict
+    return Unknown(
+        reason="of soft models only the box around the possible rows is searched, and what was found in it is no "
+        f"possible row; {how_to_harden(mixture)}",
+        effort=verdict.effort,
+    )
 
 
 def _values(place: Place, lo: Floats, hi: Floats) -> Values:
