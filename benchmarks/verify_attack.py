@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import files, forgeries, inputs, loops
+from attack import files, forgeries, inputs, loops, outputs
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -60,6 +60,10 @@ KINDS = {
     "equivalent": Kind(inputs.attack_equivalent, 12),
     "differences": Kind(inputs.attack_differences, 4),
     "closest": Kind(inputs.attack_closest, 8),
+    "range": Kind(outputs.attack_range, 3),
+    "conditions": Kind(outputs.attack_conditions, 3),
+    "tolerance": Kind(outputs.attack_tolerance, 2),
+    "distance": Kind(outputs.attack_distance, 2),
     "affine": Kind(loops.attack_affine, 10),
     "affine for ever": Kind(loops.attack_affine_for_ever, 0.5),
     "affine reaches": Kind(loops.attack_affine_reaches, 7),

@@ -42,7 +42,7 @@ def attack_always(seed: int) -> str:
     verdict = accepted(always(mixture, domain, permitted, cpu_limit=CPU_LIMIT))
     plain = Plain.of(mixture)
     if isinstance(verdict, Proved):
-        _confirmed(verdict, mixture)
+        confirmed(verdict, mixture)
         open_sides = not all(map(math.isfinite, [*lo, *hi]))
         for x in nasty_points([plain], lo, hi, rng, _POINTS):
             allowed = plain.deployed(x) in permitted or (open_sides and plain.overflows(x))
@@ -50,7 +50,7 @@ def attack_always(seed: int) -> str:
         if seed % _ASK_Z3 == 0:
             demand(not answers_otherwise(plain, permitted, lo, hi), "z3 finds another answer")
     if isinstance(verdict, Refuted):
-        x = _inside(verdict.point, lo, hi)
+        x = inside(verdict.point, lo, hi)
         demand(plain.deployed(x) not in permitted, f"{x} is answered {plain.deployed(x)}: no counterexample")
     return type(verdict).__name__
 
@@ -65,7 +65,7 @@ def attack_equivalent(seed: int) -> str:
     verdict = accepted(equivalent(a, b, domain, cpu_limit=CPU_LIMIT))
     first, second = Plain.of(a), Plain.of(b)
     if isinstance(verdict, Proved):
-        _confirmed(verdict, a, b)
+        confirmed(verdict, a, b)
         points = nasty_points([first, second], lo, hi, rng, _POINTS)
         for x in points:
             exact = [Fraction(v) for v in x]
@@ -75,7 +75,7 @@ def attack_equivalent(seed: int) -> str:
         if seed % _ASK_Z3 == 0:
             demand(not differ_somewhere(first, second, lo, hi), "z3 finds a difference")
     if isinstance(verdict, Refuted):
-        x = _inside(verdict.point, lo, hi)
+        x = inside(verdict.point, lo, hi)
         exact = [Fraction(v) for v in x]
         demand(first.exact(exact) != second.exact(exact), f"equal in exact arithmetic at {x}")
         demand(first.deployed(x) != second.deployed(x), f"equal as deployed at {x}")
@@ -117,12 +117,12 @@ def attack_closest(seed: int) -> str:
     found = accepted(closest(mixture, centre, norm, domain, cpu_limit=CPU_LIMIT))
     if isinstance(found, Unknown):
         return "Unknown"
-    _confirmed(found, mixture)
+    confirmed(found, mixture)
     plain = Plain.of(mixture)
     own = plain.exact([Fraction(v) for v in centre])
     for x in nasty_points([plain], lo, hi, rng, _POINTS):
         if plain.exact([Fraction(v) for v in x]) != own:
-            distance = _distance(x, centre, norm)
+            distance = distance_of(x, centre, norm)
             nearer = found.exact_distance is None or distance < found.exact_distance
             demand(not nearer, f"{x} is nearer than {found.distance}")
     return _judge_point(found, plain, own, centre, norm, lo, hi)
@@ -133,25 +133,28 @@ def _judge_point(
 ) -> str:
     if found.point is None:
         return "none"
-    x = _inside(found.point, lo, hi)
+    x = inside(found.point, lo, hi)
     demand(plain.deployed(x) == found.answer != own, f"the point {x} is answered {plain.deployed(x)}")
-    distance = _distance(x, centre, norm)
+    distance = distance_of(x, centre, norm)
     demand(Fraction(found.distance) <= distance <= Fraction(found.point_distance), f"the point {x} is at {distance}")
     return "found"
 
 
-def _distance(x: list[float], centre: list[float], norm: str) -> Fraction:
+def distance_of(x: list[float], centre: list[float], norm: str) -> Fraction:
+    """Distance of two inputs, exactly."""
     gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x, centre, strict=True)]
     return max(gaps) if norm == "linf" else sum(gaps, Fraction(0))
 
 
-def _inside(point: Any, lo: list[float], hi: list[float]) -> list[float]:
+def inside(point: Any, lo: list[float], hi: list[float]) -> list[float]:
+    """A point as a list; one outside the domain is a wrong verdict."""
     demand(point is not None, "no point")
     x = point.tolist()
     demand(all(a <= v <= b for a, v, b in zip(lo, x, hi, strict=True)), f"{x} is outside the domain")
     return x
 
 
-def _confirmed(verdict: Proved, *models: Mixture) -> None:
+def confirmed(verdict: Proved, *models: Any) -> None:
+    """Have a proof checked again, from outside."""
     demand(verdict.checked, "a proof was not checked")
     check(verdict.certificate, *models)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from moet import RegressionMixture, RegressionTree, Tree, explain, verify
+from moet import RegressionMixture, RegressionTree, Tree, explain, export, verify
 from moet.errors import InputError, ModelError
+from moet.explain.regions import Axis
 from moet.model.file import as_mixture, as_model
 from moet.verify import systems
 
@@ -226,6 +227,31 @@ def test_a_regression_tree_of_scikit_learn_is_a_model(n_outputs):
     on_thresholds = np.full((len(tree.tree_.threshold), 3), tree.tree_.threshold[:, None])
     for rows in (X, rng.normal(size=(5000, 3)), on_thresholds, np.nextafter(on_thresholds, np.inf)):
         assert np.array_equal(mixture.predict(rows), tree.predict(rows).reshape(len(rows), n_outputs))
+
+
+TAKERS = {
+    "rules": lambda tree: "u0 = " in explain.rules(tree),
+    "why_law": lambda tree: explain.why_law(tree, [0.0, 0.0]).laws[0].output == "u0",
+    "trees": lambda tree: explain.drawn_trees(tree)[0].nodes,
+    "surfaces": lambda tree: explain.surfaces(tree, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), [0, 0]).values.size,
+    "trajectory": lambda tree: explain.trajectory(tree, np.zeros((3, 2))).has_numbers,
+    "explorer": lambda tree: '"u0"' in explain.explorer(tree),
+    "c": lambda tree: "moet_predict" in export.c(tree),
+    "python": lambda tree: "def predict" in export.python(tree),
+    "dot": lambda tree: "u0 = " in export.dot(tree),
+    "smt2": lambda tree: "output0" in export.smt2(tree),
+    "range": lambda tree: verify.range(tree).checked,
+    "always": lambda tree: verify.always(tree, answers="u0 <= 100"),
+    "equivalent": lambda tree: verify.equivalent(tree, tree),
+    "closest": lambda tree: verify.closest(tree, [0.0, 0.0], tolerance=0.01).checked,
+    "check": lambda tree: verify.check(verify.range(tree).certificate, tree),
+}
+
+
+@pytest.mark.parametrize("taker", TAKERS.values(), ids=TAKERS)
+def test_a_regression_tree_of_scikit_learn_is_taken_wherever_a_model_is(taker):
+    X = np.random.default_rng(0).uniform(-1, 1, (100, 2))
+    assert taker(DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1]))
 
 
 READERS = {

@@ -28,7 +28,7 @@ SPLIT, CUT, EXACT_CUT = 0, 1, 2
 
 _LARGEST_EXPONENT = 2**16
 _MOST_MULTIPLIERS = 10**4
-_MOST_WAITING = 10**7
+MOST_WAITING = 10**7
 """Sides of boxes that wait to be looked at."""
 
 
@@ -80,7 +80,7 @@ def check_agreement(
                 group_a, group_b = a.only[e][node_a], b.only[f][node_b]
                 if group_a == group_b >= 0 or is_empty(box, ball):
                     continue
-                if len(stack) * len(sides) > _MOST_WAITING:
+                if len(stack) * len(sides) > MOST_WAITING:
                     raise CertificateError("too many boxes wait to be looked at: the trees are too deep")
                 code = records.code()
                 if code in (CUT, EXACT_CUT):

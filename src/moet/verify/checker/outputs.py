@@ -21,6 +21,7 @@ from moet.verify.checker import claims
 from moet.verify.checker.agreement import (
     CUT,
     EXACT_CUT,
+    MOST_WAITING,
     SPLIT,
     Ball,
     Condition,
@@ -61,7 +62,7 @@ def check_outputs(certificate: Certificate, models: Sequence[PlainLaws], meter: 
     for model in models:
         if not model.is_hard:
             raise CertificateError("the proof is about hard mixtures, but this model predicts softly")
-        meter.hold(len(model.bias) ** 2 * (len(model.feature_names) + 1))
+        meter.hold(len(model.bias) ** 2 * (len(model.feature_names) + 1) + _n_numbers(model))
     claim, records = plain(certificate.claim), certificate.records(meter)
     if certificate.kind == "bounds":
         _check_bounds(claims.bounds(claim, models[0]), models[0], records)
@@ -74,9 +75,13 @@ def check_outputs(certificate: Certificate, models: Sequence[PlainLaws], meter: 
 
 def _check_bounds(claim: claims.Bounds, model: PlainLaws, records: Records) -> None:
     """Conditions hold of what is deployed, whatever float64 arithmetic rounds."""
-    missed = [[_missed(condition)] for condition in claim.conditions]
+    missed = _possible([[_missed(condition)] for condition in claim.conditions], [model])
+    if not missed:
+        return
     lo, hi = claim.box
+    price = 20 * _n_numbers(model)
     for part_lo, part_hi in parts_of_one_sign(_used(model), lo, hi):
+        records.meter.spend(price)
         unit = coordinate_unit([model], [*part_lo, *part_hi])
         logits = rounded_logits(model, part_lo, part_hi)
         trees = [_rounded(tree, part_lo, part_hi) for tree in model.trees]
@@ -147,9 +152,8 @@ def _check_nowhere(
     ball: Ball | None = None,
 ) -> None:
     """Raise unless the records prove that nowhere in the body an alternative holds."""
-    low = [bound for model in models for bound in model.low]
-    high = [bound for model in models for bound in model.high]
-    possible = [wanted for wanted in alternatives if not ruled_out(wanted, low, high)]
+    low, high = _bounds_of(models)
+    possible = _possible(alternatives, models)
     if not possible:
         return
     scale = _scale(models, logits, possible)
@@ -162,6 +166,8 @@ def _check_nowhere(
             nodes, box = stack.pop()
             if is_empty(box, ball):
                 continue
+            if len(stack) * d > MOST_WAITING:
+                raise CertificateError("too many boxes wait to be looked at: the trees are too deep")
             code = records.code()
             if code in (CUT, EXACT_CUT):
                 multipliers = read_multipliers(records, code)
@@ -178,6 +184,22 @@ def _check_nowhere(
             for wanted in possible:
                 for rows in cases(wanted, outputs, records.meter):
                     _check_case(records, experts, rows, box, ball, scale, unit)
+
+
+def _bounds_of(models: Sequence[PlainLaws]) -> tuple[Open, Open]:
+    """Bounds of the outputs of all models, one model after the other."""
+    return [bound for model in models for bound in model.low], [bound for model in models for bound in model.high]
+
+
+def _possible(alternatives: Alternatives, models: Sequence[PlainLaws]) -> Alternatives:
+    """Alternatives that the bounds of the outputs leave room for."""
+    low, high = _bounds_of(models)
+    return [wanted for wanted in alternatives if not ruled_out(wanted, low, high)]
+
+
+def _n_numbers(model: PlainLaws) -> int:
+    """How many numbers its laws have."""
+    return sum(len(tree.laws) for tree in model.trees) * len(model.outputs) * (len(model.feature_names) + 1)
 
 
 def _experts(

@@ -154,7 +154,7 @@ class _End:
         """What to say of a bound that is not tight."""
         side, value = ("largest", self.best) if self.sign > 0 else ("least", -self.best)
         if self.bound is None:
-            return f"{name} has no {'upper' if self.sign > 0 else 'lower'} bound in this domain, which has open sides"
+            return f"{name} has no {'upper' if self.sign > 0 else 'lower'} bound that was found in this domain"
         bound = self.sign * self.outermost
         return f"the {side} {name} that was found is {value:.17g}, the proved bound is {bound:.17g}: it is in between"
 
@@ -194,6 +194,8 @@ class _ExtentSearch:
         for end in self._ends:
             if end.clipped is not None and (end.bound is None or end.bound > end.clipped):
                 end.bound = end.clipped
+            if math.isinf(end.outermost):  # no float64 number is beyond it: nothing to claim
+                end.bound = None
         return self._ends
 
     def _raise(self, end: _End, polytope: Polytope, law: Sum) -> None:

@@ -50,7 +50,9 @@ def quick_contradiction(polytope: Polytope) -> tuple[dict[int, Fraction] | None,
 
 
 def contradicts(polytope: Polytope, multipliers: Mapping[int, Fraction]) -> bool:
-    """Whether rows times multipliers contradict the box, in exact arithmetic."""
+    """Whether rows times multipliers, none of them negative, contradict the box, in exact arithmetic."""
+    if any(factor < 0 for factor in multipliers.values()):
+        return False
     direction, bound = combined(polytope.rows, multipliers, len(polytope.lo))
     most = largest(polytope, direction)
     if most is None or most != bound:
@@ -117,5 +119,6 @@ def _finite_box(polytope: Polytope) -> tuple[Floats, Floats]:
     """The box, with numbers far out where it is open."""
     lo, hi = polytope.lo, polytope.hi
     size = np.maximum(np.where(np.isfinite(lo), np.abs(lo), 0.0), np.where(np.isfinite(hi), np.abs(hi), 0.0))
-    far = _FAR * (1.0 + np.minimum(size, 1e140))
-    return np.where(np.isfinite(lo), lo, -far), np.where(np.isfinite(hi), hi, far)
+    far = _FAR * (1.0 + np.minimum(size, 1e290))
+    low = np.where(np.isfinite(lo), lo, np.where(np.isfinite(hi), np.minimum(hi, -far), -far))
+    return low, np.where(np.isfinite(hi), hi, np.maximum(low, far))
