@@ -90,7 +90,7 @@ class NowhereSearch:
                     continue
                 self._deadline.look()
                 self.n_regions += 1
-                nobody = self._nobody(node.cell, gates)
+                nobody = self._nobody(node, gates)
                 if nobody is not None:
                     self._cut(nobody, self._names(experts))
                     continue
@@ -136,11 +136,19 @@ class NowhereSearch:
             first += side.mixture.n_experts
         return names
 
-    def _nobody(self, cell: Cell, gates: list[Row]) -> dict[int, Fraction] | None:
+    def _nobody(self, node: _Node, gates: list[Row]) -> dict[int, Fraction] | None:
+        """Multipliers of the gates' conditions that leave nobody in a box; exact arithmetic is worth it at the roots.
+
+        Experts of two models that share a gate meet on its borders at most, which floats cannot tell.
+        """
         if not gates:
             return None
         self.n_programs += 1
-        return quick_contradiction(Polytope(cell.lo, cell.hi, cell.above, tuple(gates)))[0]
+        polytope = Polytope(node.cell.lo, node.cell.hi, node.cell.above, tuple(gates))
+        if any(node.nodes):
+            return quick_contradiction(polytope)[0]
+        verdict = settled(polytope)
+        return verdict if isinstance(verdict, dict) else None
 
     def _inner(self, experts: tuple[int, ...], node: _Node) -> list[_Node] | None:
         """Children of the first model's node that is no leaf, the left one last; None if all are leaves."""
