@@ -17,7 +17,8 @@ def page(write_csv, run, tmp_path):
     table = write_csv("loans.csv", ["Age", "Sex", "Duration", "Risk"], rows)
     model, page = tmp_path / "g.moet.json", tmp_path / "audit.html"
     assert run("fit", table, "--target", "Risk", "-o", model, "--experts", 1, "--depth", 1, "--hard").exit_code == 0
-    result = run("audit", model, "--data", table, "--target", "Risk", "--rows", 20, "-o", page)
+    result = run("audit", model, "--data", table, "--rows", 20, "-o", page)
+    assert "true labels are taken from column 'Risk'" in result.stderr
     assert result.exit_code == 0, result.stderr
     assert "proved   A change of Sex alone never changes the answer." in result.stdout
     assert "refuted  A change of Duration alone never changes the answer." in result.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,12 +11,20 @@ from moet.cli.output import AsJson, check_writable, print_json, say, write_text
 from moet.cli.verdicts import CpuLimit, Seed, label_of, name_of
 from moet.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from moet import Mixture
+
 
 def audit(
     model: Annotated[Path, typer.Argument(help="Model file of a hard mixture that was fitted to a table.")],
     data: Annotated[Path, typer.Option(help="Table to measure on: comma-separated values with a header.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Page to write, such as audit.html.")],
-    target: Annotated[str | None, typer.Option(help="Column of true labels.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column of true labels; found by itself if one other column holds nothing but classes."),
+    ] = None,
     answer: Annotated[
         str | None, typer.Option(help="The answer that monotony is asked about; the first class by default.")
     ] = None,
@@ -41,6 +49,7 @@ def audit(
     if mixture.schema is None:
         raise InputError(f"{model} has no schema: make it again with `moet fit`")
     table = read_rows(data, mixture.schema)
+    target = target or _label_column(table, mixture)
     truth = None if target is None else labels_of(table, target)
     found = ask(
         mixture,
@@ -62,3 +71,14 @@ def audit(
         return
     for finding in found.findings:
         typer.echo(f"{name_of(finding.verdict):<8} {finding.question}")
+
+
+def _label_column(table: pd.DataFrame, mixture: Mixture) -> str | None:
+    """The one column that the model does not read and that holds its classes alone; None if there is no such column."""
+    assert mixture.schema is not None
+    known, classes = {column.name for column in mixture.schema.columns}, set(map(str, mixture.classes.tolist()))
+    found = [name for name in table.columns if name not in known and set(table[name].astype(str)) <= classes]
+    if len(found) != 1:
+        return None
+    say(f"true labels are taken from column {found[0]!r}")
+    return str(found[0])
