@@ -32,6 +32,7 @@ def test_commands():
         "audit",
         "bench gridworld",
         "bench supervised",
+        "bundle",
         "check",
         "closest",
         "compare",

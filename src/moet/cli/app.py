@@ -13,6 +13,7 @@ from moet import __version__
 from moet.cli import (
     audit,
     bench,
+    bundle,
     check,
     closest,
     compare,
@@ -119,7 +120,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         audit.audit,
     ),
     "Look": (show.show, why.why, plot.plot, explore.explore, watch.watch),
-    "Ship": (predict.predict, export.export),
+    "Ship": (predict.predict, export.export, bundle.bundle),
     "Study": (sweep.sweep, worker.worker, report.report),
 }
 """What ``moet --help`` lists, by what one wants to do."""

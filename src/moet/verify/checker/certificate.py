@@ -149,11 +149,16 @@ class Certificate:
             if not stat.S_ISREG(os.stat(path).st_mode):
                 raise CertificateError("it is not a file")
             with open(path, "rb") as file:
-                return cls._read(file)
+                return cls.read(file)
         except CertificateError as error:
             raise CertificateError(f"{path!s}: {error}") from None
         except (OSError, ValueError, MemoryError) as error:
             raise CertificateError(f"cannot read {path!s}: {getattr(error, 'strerror', None) or error}") from None
+
+    def content(self) -> bytes:
+        """The bytes of its file."""
+        content = b"".join(self._parts())
+        return content + hashlib.sha256(content).digest()
 
     def __repr__(self) -> str:
         return f"Certificate({self.kind!r}, {self.n_bytes} bytes)"
@@ -167,7 +172,8 @@ class Certificate:
         yield _COUNTS.pack(0, 0, 0, 0)
 
     @classmethod
-    def _read(cls, file: IO[bytes]) -> Certificate:
+    def read(cls, file: IO[bytes]) -> Certificate:
+        """Read a certificate from an open file."""
         digest = hashlib.sha256()
 
         def take(size: int) -> bytes:

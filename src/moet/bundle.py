@@ -1,0 +1,133 @@
+"""A policy with all that is proved of it in one file, which anybody can check with Python alone."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from moet.errors import InputError
+from moet.export.c import c
+from moet.files import written_whole
+from moet.model.file import as_mixture, digest, encoded
+from moet.model.mixture import Mixture
+from moet.model.text import summary
+from moet.verify.checker.bundle import FORMAT, MANIFEST, VERSION, Confirmed, check_bundle
+from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.words import claim_in_words
+from moet.verify.systems.system import System
+
+_VECTORS = 200
+"""Test vectors of every model: half around the first states, half over the domain."""
+
+_WHEN = (2020, 1, 1, 0, 0, 0)
+"""Time of all files in a bundle, so that the same content makes the same bytes."""
+
+
+def bundle(
+    policy: Any,
+    system: System,
+    certificate: Certificate,
+    path: str | os.PathLike[str],
+    *,
+    guard: Any = None,
+) -> Confirmed:
+    """Write a policy, its system, its proofs, C code, test vectors and a page into one zip file, and check that.
+
+    Parameters
+    ----------
+    policy : Mixture, fitted classifier, policy or path
+    system : System
+    certificate : Certificate
+        About the policy and the system; or, if there is a guard, about the guard (then it is that of a shield).
+    path : path
+        Of the bundle, such as ``policy.moet.zip``.
+    guard : Mixture, policy or path, optional
+        The proved policy that guards the other one.
+
+    Returns
+    -------
+    Confirmed
+        What the bundle proves, in words; it was checked after it was written.
+    """
+    models = {"policy.moet.json": as_mixture(policy)}
+    if guard is not None:
+        models["guard.moet.json"] = as_mixture(guard)
+    about = list(models)[-1]
+    if certificate.claim.get("model") != digest(models[about]):
+        raise InputError(f"the certificate is about another model than {about}: its digest is {digest(models[about])}")
+    files = {name: encoded(model) for name, model in models.items()}
+    files["system.json"] = _json(system.document())
+    files["proof.cert"] = certificate.content()
+    files |= {f"{name.split('.')[0]}.h": c(model, name=name.split(".")[0]).encode() for name, model in models.items()}
+    if certificate.kind == "shield":
+        from moet.shield.c import c as shield_in_c
+        from moet.shield.shield import Shield
+
+        files["shield.h"] = shield_in_c(Shield(certificate, models[about], system)).encode()
+    files["vectors.json"] = _json([_vectors(name, model, system) for name, model in models.items()])
+    files["index.html"] = _page(models, system, certificate, files).encode()
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "system": "system.json",
+        "models": list(models),
+        "certificates": [{"file": "proof.cert", "model": about}],
+        "vectors": "vectors.json",
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    }
+    with written_whole(path) as unfinished:
+        _write(unfinished, {MANIFEST: _json(manifest), **files})
+        return check_bundle(unfinished)
+
+
+def _write(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, _WHEN), content, zipfile.ZIP_DEFLATED)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, allow_nan=False).encode("ascii")
+
+
+def _vectors(name: str, model: Mixture, system: System) -> dict[str, Any]:
+    """Inputs, and what the deployed model answers."""
+    random = np.random.default_rng(0)
+    low, high = np.array([[float(a), float(b)] for a, b in system.initial]).T
+    wide = np.array([8.0 if side is None else float(max(map(abs, side))) for side in system.domain])
+    near = random.uniform(low, high, (_VECTORS // 2, len(low)))
+    far = random.uniform(-wide, wide, (_VECTORS // 2, len(low)))
+    inputs = np.concatenate([near, far])
+    return {"model": name, "inputs": inputs.tolist(), "answers": model.predict_hard(inputs).tolist()}
+
+
+def _page(models: Mapping[str, Mixture], system: System, certificate: Certificate, files: Mapping[str, bytes]) -> str:
+    """What a person opens: the claim in words, the model as rules, and what else there is."""
+    from moet.explain import rules
+
+    about = list(models)[-1]
+    claim = claim_in_words(certificate, models[about], system)
+    parts = [f"<h1>{html.escape(system.name)}: a proof, and what it is about</h1>", _preformatted(claim)]
+    for name, model in models.items():
+        parts += [f"<h2>{html.escape(name)}</h2>", _preformatted(f"{summary(model)}\n\n{rules(model)}")]
+    listed = "".join(f"<li>{html.escape(name)}, {len(content):,} bytes</li>" for name, content in files.items())
+    how = "moet check FILE.moet.zip confirms the proof, all digests and the test vectors with Python alone."
+    parts += [f"<h2>In this bundle</h2><ul>{listed}</ul>", f"<p>{how}</p>"]
+    style = "body{font:16px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{white-space:pre-wrap}"
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>{html.escape(system.name)}</title>'
+        f"<style>{style}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _preformatted(text: str) -> str:
+    return f"<pre>{html.escape(text)}</pre>"

@@ -1,0 +1,143 @@
+"""Checker of bundles: a policy with all that is proved of it in one file. Standard library only.
+
+A bundle is a zip file with ``bundle.json``, which names every other file with its SHA-256 and says which certificate is
+about which model. Confirmed are the digests, every certificate about the very model and system in the bundle, and the
+test vectors: the models, read as plain numbers, answer as written. Headers in C and the page are held by their digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+from typing import Any, NamedTuple
+
+from moet.errors import CertificateError
+from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.meter import Meter
+from moet.verify.checker.plain import PlainModel, plain_model, typed
+from moet.verify.checker.reading import MOST_BYTES, double, items, members, parse, shown, text
+from moet.verify.checker.words import claim_in_words
+
+FORMAT, VERSION = "moet-bundle", 1
+MANIFEST = "bundle.json"
+MOST_FILES = 100
+
+
+class Confirmed(NamedTuple):
+    """What a bundle proves, in words, one text per certificate; and how many test vectors were answered."""
+
+    claims: list[str]
+    vectors: int
+
+
+def check_bundle(path: str | os.PathLike[str], meter: Meter | None = None) -> Confirmed:
+    """Confirm all of a bundle; raises CertificateError with the reason if any of it fails."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = _files(archive)
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, CertificateError):
+            raise
+        raise CertificateError(f"cannot read {path!s}: {error}") from None
+    return _check(files, meter or Meter())
+
+
+def _files(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """Content of all files, of bounded size; names are plain and different."""
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES:
+        raise CertificateError(f"a bundle has at most {MOST_FILES} files, this one {len(entries)}")
+    files: dict[str, bytes] = {}
+    for entry in entries:
+        name = entry.filename
+        if name in files or "/" in name or "\\" in name or name.startswith("."):
+            raise CertificateError(f"a bundle has different files in no folder, got {shown(name)}")
+        with archive.open(entry) as file:
+            files[name] = file.read(MOST_BYTES + 1)
+        if len(files[name]) > MOST_BYTES:
+            raise CertificateError(f"{name} has more than {MOST_BYTES} bytes")
+    return files
+
+
+def _check(files: dict[str, bytes], meter: Meter) -> Confirmed:
+    if MANIFEST not in files:
+        raise CertificateError(f"it is no bundle: there is no {MANIFEST}")
+    manifest = members(
+        parse(files[MANIFEST]), MANIFEST, ("format", "version", "files", "system", "models", "certificates", "vectors")
+    )
+    if manifest["format"] != FORMAT or manifest["version"] != VERSION:
+        raise CertificateError(f"this moet reads {FORMAT} of version {VERSION}")
+    _check_digests(files, manifest["files"])
+    system = _part(files, manifest["system"])
+    models = [text(name, "models") for name in items(manifest["models"], "models")]
+    claims = [
+        _confirmed(files, entry, models, system, meter) for entry in items(manifest["certificates"], "certificates")
+    ]
+    if not claims:
+        raise CertificateError("the bundle proves nothing: it has no certificate")
+    vectors = parse(_part_bytes(files, manifest["vectors"]))
+    return Confirmed(claims, sum(_answered(files, entry, models) for entry in items(vectors, "vectors")))
+
+
+def _check_digests(files: dict[str, bytes], digests: Any) -> None:
+    if type(digests) is not dict or set(digests) != set(files) - {MANIFEST}:
+        raise CertificateError(f"{MANIFEST} does not name the very files of the bundle")
+    for name, digest in digests.items():
+        if hashlib.sha256(files[name]).hexdigest() != digest:
+            raise CertificateError(f"{name} is not the file that was bundled: its SHA-256 is another")
+
+
+def _part_bytes(files: dict[str, bytes], name: Any) -> bytes:
+    if text(name, "the name of a file") not in files:
+        raise CertificateError(f"there is no file {shown(name)} in the bundle")
+    return files[name]
+
+
+def _part(files: dict[str, bytes], name: Any) -> Any:
+    return parse(_part_bytes(files, name))
+
+
+def _confirmed(files: dict[str, bytes], entry: Any, models: list[str], system: Any, meter: Meter) -> str:
+    """Check one certificate, and say what it proves."""
+    from moet.verify.checking import checked
+
+    members(entry, "a certificate", ("file", "model"))
+    if entry["model"] not in models:
+        raise CertificateError(f"a certificate is about {shown(entry['model'])}, which is none of the models")
+    certificate = Certificate.read(io.BytesIO(_part_bytes(files, entry["file"])))
+    subjects = _part(files, entry["model"]), system
+    checked(certificate, subjects, meter)
+    return claim_in_words(certificate, *subjects)
+
+
+def _answered(files: dict[str, bytes], entry: Any, models: list[str]) -> int:
+    """See that a model answers its test vectors as they say."""
+    members(entry, "test vectors", ("model", "inputs", "answers"))
+    if entry["model"] not in models:
+        raise CertificateError(f"test vectors are about {shown(entry['model'])}, which is none of the models")
+    model = plain_model(_part(files, entry["model"]))
+    inputs = [
+        [double(x, "a test vector") for x in items(row, "a test vector", len(model.feature_names))]
+        for row in items(entry["inputs"], "inputs")
+    ]
+    for row, answer in zip(inputs, items(entry["answers"], "answers", len(inputs)), strict=True):
+        if typed(_answer(model, row)) != typed(answer):
+            raise CertificateError(f"the model does not answer the test vector {row} with {shown(answer)}")
+    return len(inputs)
+
+
+def _answer(model: PlainModel, row: list[float]) -> Any:
+    """Hard answer of a model, in float64 from left to right."""
+    best, top = 0, 0.0
+    for j, (bias, weights) in enumerate(zip(model.bias, model.weights, strict=True)):
+        logit = bias
+        for weight, x in zip(weights, row, strict=True):
+            logit += weight * x
+        if j == 0 or logit > top:
+            best, top = j, logit
+    tree, node = model.trees[best], 0
+    while tree.label[node] < 0:
+        node = tree.left[node] if row[tree.feature[node]] <= tree.threshold[node] else tree.right[node]
+    return model.classes[tree.label[node]]

@@ -1,0 +1,153 @@
+"""Bundles: everything about a policy in one file, which Python alone can check; nothing in it can be changed unseen."""
+
+import json
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from typer.testing import CliRunner
+
+import moet
+from moet.bundle import bundle
+from moet.cli.app import app
+from moet.cli.output import Exit
+from moet.errors import CertificateError, InputError
+from moet.verify import systems
+from moet.verify.checker.bundle import check_bundle
+from tests.shield.conftest import cart, cart_policy
+
+
+@pytest.fixture
+def run():
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, cart_shield):
+    folder = tmp_path_factory.mktemp("bundle")
+    bundle(cart_policy(), cart(), cart_shield.certificate, folder / "cart.moet.zip", guard=cart_policy())
+    return folder / "cart.moet.zip"
+
+
+def rewritten(path, target, change):
+    """A copy of a bundle in which the files were changed."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    change(content)
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, part in content.items():
+            archive.writestr(name, part)
+    return target
+
+
+def test_a_bundle_says_what_it_proves(files):
+    found = check_bundle(files)
+    assert "whichever actions are wanted" in found.claims[0]
+    assert found.vectors == 400
+
+
+def test_the_same_content_makes_the_same_bytes(files, tmp_path, cart_shield):
+    again = tmp_path / "again.moet.zip"
+    bundle(cart_policy(), cart(), cart_shield.certificate, again, guard=cart_policy())
+    assert again.read_bytes() == files.read_bytes()
+
+
+def test_a_bundle_holds_code_and_a_page(files):
+    with zipfile.ZipFile(files) as archive:
+        assert {"policy.h", "guard.h", "shield.h", "index.html", "system.json"} <= set(archive.namelist())
+        assert b"for ever" in archive.read("index.html")
+
+
+@pytest.mark.parametrize(
+    "name", ["policy.moet.json", "system.json", "proof.cert", "shield.h", "index.html", "vectors.json"]
+)
+def test_a_changed_file_is_noticed(files, tmp_path, name):
+    def change(content):
+        content[name] += b" "
+
+    with pytest.raises(CertificateError, match="SHA-256"):
+        check_bundle(rewritten(files, tmp_path / "changed.zip", change))
+
+
+@pytest.mark.parametrize("name", ["system.json", "bundle.json", "proof.cert"])
+def test_a_missing_file_is_noticed(files, tmp_path, name):
+    with pytest.raises(CertificateError):
+        check_bundle(rewritten(files, tmp_path / "changed.zip", lambda content: content.pop(name)))
+
+
+def test_another_file_is_noticed(files, tmp_path):
+    with pytest.raises(CertificateError, match="very files"):
+        check_bundle(rewritten(files, tmp_path / "changed.zip", lambda content: content.update({"extra.txt": b"x"})))
+
+
+def with_digest(content, name, change):
+    import hashlib
+
+    document = json.loads(content[name])
+    change(document)
+    content[name] = json.dumps(document).encode()
+    manifest = json.loads(content["bundle.json"])
+    manifest["files"][name] = hashlib.sha256(content[name]).hexdigest()
+    content["bundle.json"] = json.dumps(manifest).encode()
+
+
+def test_another_system_with_its_own_digest_is_noticed_by_the_proof(files, tmp_path):
+    def change(content):
+        with_digest(content, "system.json", lambda system: system["initial"][0].__setitem__(0, "-1/5"))
+
+    with pytest.raises(CertificateError, match="another system"):
+        check_bundle(rewritten(files, tmp_path / "changed.zip", change))
+
+
+def test_a_wrong_test_vector_is_noticed(files, tmp_path):
+    def swap(vectors):
+        answers = vectors[0]["answers"]
+        answers[0] = "back" if answers[0] == "forth" else "forth"
+
+    with pytest.raises(CertificateError, match="test vector"):
+        check_bundle(
+            rewritten(files, tmp_path / "changed.zip", lambda content: with_digest(content, "vectors.json", swap))
+        )
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip file", b"\x00" * 1000])
+def test_what_is_no_bundle_is_refused(tmp_path, content):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(content)
+    with pytest.raises(CertificateError):
+        check_bundle(path)
+
+
+def test_a_certificate_about_another_model_is_refused(tmp_path, cart_shield):
+    other = cart_policy()
+    other = moet.Mixture(other.gate_weights * 2, other.gate_bias, other.trees, ["back", "forth"])
+    with pytest.raises(InputError, match="another model"):
+        bundle(other, cart(), cart_shield.certificate, tmp_path / "cart.zip")
+    assert not (tmp_path / "cart.zip").exists()
+
+
+def test_checking_imports_nothing_but_the_standard_library(files):
+    code = (
+        "import sys; from moet.verify.checker.bundle import check_bundle; check_bundle(sys.argv[1]);"
+        "print([name for name in ('numpy', 'numba', 'scipy', 'sklearn', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(files)], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_command_line_bundles_and_checks(run, tmp_path, cart_shield):
+    moet.save(cart_policy(), tmp_path / "policy.moet.json")
+    systems.save(cart(), tmp_path / "cart.json")
+    cart_shield.certificate.save(tmp_path / "shield.cert")
+    names = [str(tmp_path / name) for name in ("policy.moet.json", "cart.json", "shield.cert", "cart.moet.zip")]
+    made = run("bundle", names[0], "--system", names[1], "--certificate", names[2], "-o", names[3])
+    assert made.exit_code == Exit.OK, made.output
+    accepted = run("check", names[3], "--json")
+    assert accepted.exit_code == Exit.OK, accepted.output
+    assert json.loads(accepted.stdout)["accepted"]
+    damaged = tmp_path / "damaged.zip"
+    rewritten(names[3], damaged, lambda content: content.update({"policy.h": b""}))
+    assert run("check", str(damaged)).exit_code == Exit.NEGATIVE
