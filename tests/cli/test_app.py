@@ -55,6 +55,7 @@ def test_commands():
         "verify",
         "watch",
         "why",
+        "why-unknown",
         "worker",
     ]
 

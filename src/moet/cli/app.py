@@ -36,6 +36,7 @@ from moet.cli import (
     verify,
     watch,
     why,
+    why_unknown,
     worker,
 )
 from moet.cli.interrupts import heard
@@ -114,6 +115,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         verify.verify,
         check.check,
         shield.shield,
+        why_unknown.why_unknown,
         compare.compare,
         closest.closest,
         recourse.recourse,

@@ -58,7 +58,18 @@ class Propagation:
             if np.all(enclosure.bottom <= low) and np.all(high <= enclosure.top):
                 return Block(family, n_steps, enclosure, image)
             enclosure = self.enclosures.around(low, high)
-        raise Stopped("the sets that were found are too large: they leave the safe set or the domain")
+        raise Stopped(f"the sets that were found are too large: {self._outgrown(low, high)}")
+
+    def _outgrown(self, low: Floats, high: Floats) -> str:
+        """Which states may be beyond their limits, and where."""
+        least, most = self.enclosures.least, self.enclosures.most
+        beyond = [
+            f"{name} may reach {value:.4g}, beyond {limit:.4g}"
+            for name, *sides in zip(self.post.system.states, low, least, high, most, strict=True)
+            for value, limit, sign in ((sides[0], sides[1], -1), (sides[2], sides[3], 1))
+            if sign * value > sign * limit
+        ]
+        return "; ".join(beyond) if beyond else "they break a condition of several states of the safe set"
 
     def chain(self, n_steps: int, length: int, report: Progress) -> list[Block]:
         """Follow the first states for some steps, ``length`` of them in a block."""
