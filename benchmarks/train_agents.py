@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import torch
 from harness import cpu_seconds
-from sb3_contrib import QRDQN, TRPO
+from sb3_contrib import TRPO
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_util import make_vec_env
 
@@ -33,24 +33,10 @@ class Plan(NamedTuple):
     settings: dict[str, Any]
 
 
-MOUNTAIN = {
-    "learning_rate": 4e-3,
-    "gamma": 0.98,
-    "learning_starts": 1000,
-    "train_freq": 16,
-    "gradient_steps": 8,
-    "target_update_interval": 600,
-    "exploration_fraction": 0.2,
-    "exploration_final_eps": 0.07,
-    "batch_size": 128,
-    "policy_kwargs": {"net_arch": [256, 256]},
-}
-"""Without these, which are of the public zoo, nobody comes up the mountain."""
-
 PLANS = {
     "ppo_CartPole-v1": Plan(PPO, "CartPole-v1", 60_000, 8, {"n_steps": 128, "batch_size": 128, "n_epochs": 10}),
+    "trpo_CartPole-v1": Plan(TRPO, "CartPole-v1", 60_000, 8, {"n_steps": 256}),
     "trpo_Acrobot-v1": Plan(TRPO, "Acrobot-v1", 100_000, 8, {"n_steps": 256}),
-    "qrdqn_MountainCar-v0": Plan(QRDQN, "MountainCar-v0", 80_000, 1, MOUNTAIN),
     "dqn_Acrobot-v1": Plan(
         DQN,
         "Acrobot-v1",
@@ -66,13 +52,6 @@ PLANS = {
             "exploration_final_eps": 0.1,
             "batch_size": 128,
         },
-    ),
-    "ppo_LunarLander-v3": Plan(
-        PPO,
-        "LunarLander-v3",
-        300_000,
-        16,
-        {"n_steps": 512, "batch_size": 256, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
     ),
 }
 
