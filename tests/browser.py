@@ -53,3 +53,10 @@ def started_browser(profile: Path, width: int, height: int) -> Iterator[Any]:
         driver.quit()
     finally:
         kill(service.process, token)
+
+
+def settled(browser: Any) -> None:
+    """Wait until what was asked for is drawn."""
+    browser.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+    )

@@ -9,8 +9,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from moet import Mixture, Tree
-from moet.explain import explorer
-from tests.browser import needs_browser, started_browser, webdriver
+from tests.browser import needs_browser, settled, webdriver
 
 pytestmark = [pytest.mark.processes, needs_browser]
 
@@ -63,36 +62,6 @@ def asked_inputs(mixture: Mixture, count: int) -> np.ndarray:
     X = np.select([kind == 0, kind == 1, kind == 2], [exact, beside, np.round(X)], X)
     X[: count // 50] = generator.uniform(-1, 1, X[: count // 50].shape) * 1.7e308
     return X
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with started_browser(tmp_path_factory.mktemp("profile"), 1500, 1200) as driver:
-        yield driver
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Open a page; at the end nothing may have been complained about or fetched."""
-
-    def show(*arguments, **options):
-        path = tmp_path / "page.html"
-        path.write_text(explorer(*arguments, **options), encoding="utf-8")
-        browser.get(path.as_uri())
-        settled(browser)
-        return browser
-
-    browser.get_log("browser")
-    yield show
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
-
-
-def settled(browser):
-    """Wait until what was asked for is drawn."""
-    browser.execute_async_script(
-        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
-    )
 
 
 def state(browser) -> np.ndarray:

@@ -13,10 +13,8 @@ from selenium.webdriver.support.ui import Select
 from moet import Mixture, RegressionMixture, RegressionTree, Tree
 from moet.errors import InputError
 from moet.explain import explorer
-from tests.browser import needs_browser, started_browser
+from tests.browser import needs_browser, settled
 from tests.verify.laws import nudged, random_laws
-
-from .test_explorer_browser import settled
 
 
 def brake(**changes) -> RegressionMixture:
@@ -45,28 +43,6 @@ def test_models_that_do_not_go_together_are_refused():
     labels = Mixture([[0.0, 0.0]], [0.0], [Tree.leaf([1, 0])], ["a", "b"], ["angle", "speed"])
     with pytest.raises(InputError, match="the second labels"):
         explorer(brake(), compare=labels)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with started_browser(tmp_path_factory.mktemp("profile"), 1500, 1200) as driver:
-        yield driver
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Open a page; at the end nothing may have been complained about or fetched."""
-
-    def show(*arguments, **options):
-        path = tmp_path / "page.html"
-        path.write_text(explorer(*arguments, **options), encoding="utf-8")
-        browser.get(path.as_uri())
-        settled(browser)
-        return browser
-
-    browser.get_log("browser")
-    yield show
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def outputs_of(browser, method: str, X: np.ndarray) -> np.ndarray:

@@ -46,6 +46,15 @@ def caveat_of(share: float) -> tuple[str, ...]:
     )
 
 
+def too_doubtful(share: float) -> str:
+    """Why models that agree in exact arithmetic are not called equivalent."""
+    return (
+        f"in exact arithmetic the models agree, but at about {share:.3g} of the inputs their logits are so close that "
+        "float64 rounding may choose another expert: the deployed models may differ there. Scale the features, or make "
+        "the numbers of the gate smaller"
+    )
+
+
 def doubtful_gates(mixture: BaseMixture, X: Floats) -> float:
     """Share of the inputs ``X`` at which rounding may make a gate choose another expert than it should."""
     return float(np.mean(np.any(_close_experts(mixture, X)[0], axis=1)))

@@ -32,7 +32,7 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
-from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of, doubtful_share, float_band
+from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of, doubtful_share, float_band, too_doubtful
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
@@ -243,13 +243,7 @@ def _equivalent_hard(
         )
     doubtful = doubtful_share(grouped, X)
     if doubtful > MOST_DOUBTFUL:
-        return Unknown(
-            reason=f"in exact arithmetic the models agree, but at about {doubtful:.3g} of the inputs their logits are "
-            "so close that float64 rounding may choose another expert: the deployed models may differ there. Scale the "
-            "features, or make the numbers of the gate smaller",
-            band=band,
-            effort=effort,
-        )
+        return Unknown(reason=too_doubtful(doubtful), band=band, effort=effort)
     found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveat_of(doubtful))
     return confirmed(found, *pair, deadline=deadline)
 
