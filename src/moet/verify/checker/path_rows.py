@@ -117,6 +117,7 @@ class ClosedLoop:
         self.powers = [step**t for t in range(self.steps + 1)]
         self.step = step
         self.integer_matrix = [[_over(step, v) for v in row] for row in self.matrix]
+        self.matrix_bits = self.d.bit_length() + max(v.bit_length() for row in self.integer_matrix for v in row)
         self.integer_radius = [_over(step, v) for v in self.radius]
         self.integer_offsets = [[_over(step, v) for v in row] for row in self.offsets]
         # functions and limits
@@ -289,9 +290,10 @@ class ClosedLoop:
         """Coefficients of function i of the state at time t, times the denominators of functions and of t steps."""
         rows = self.linears[i]
         while len(rows) <= t:
-            self.meter.spend(cost(self.d**2, self.bits))
-            self.meter.hold(self.d, self.bits)
             before = rows[-1]
+            bits = self.matrix_bits + max(value.bit_length() for value in before)
+            self.meter.spend(cost(self.d * (self.d + len(self.offsets)), bits))  # it will meet all offsets, too
+            self.meter.hold(self.d, bits)
             rows.append([sum(map(mul, before, column)) for column in zip(*self.integer_matrix, strict=True)])
         return rows[t]
 

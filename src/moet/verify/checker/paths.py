@@ -347,4 +347,4 @@ def _merged(pieces: list[_Piece]) -> list[_Piece]:
 
 
 def _agree(pieces: list[_Piece]) -> bool:
-    return bool(pieces) and all(piece.action == pieces[0].action for piece in pieces)
+    return len({piece.action for piece in pieces}) == 1
