@@ -20,7 +20,7 @@ class HalfSpace(NamedTuple):
 
     def value(self, state: Sequence[Fraction]) -> Fraction:
         """``coefficients``·x."""
-        return sum((a * x for a, x in zip(self.coefficients, state, strict=True)), Fraction(0))
+        return sum((a * x for a, x in zip(self.coefficients, state, strict=True) if a), Fraction(0))
 
     def document(self) -> dict[str, Any]:
         """The condition as plain JSON with exact numbers."""
