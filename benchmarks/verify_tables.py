@@ -4,7 +4,8 @@
 
 Every column is asked about: whether the answer ignores it and, unless it is a category, whether it is monotone in it,
 in both directions and for every answer; then recourse for the first rows, and robustness within 1 % and 5 % of every
-range. Prints verdicts and CPU seconds, of search and check together; kernels are compiled beforehand.
+range; at last, whether the same model ignores a column that no tree tests once the gate is made blind to it. Prints
+verdicts and CPU seconds, of search and check together; kernels are compiled beforehand.
 """
 
 from __future__ import annotations
@@ -50,6 +51,19 @@ def asked(question: Callable[[], Any]) -> tuple[str, float]:
     return type(verdict).__name__, time.process_time() - start
 
 
+def blinded(model: Mixture) -> list[tuple[Mixture, str]]:
+    """The model with a gate that has no weight for a column that no tree tests; once per such column."""
+    tested = {int(k) for tree in model.trees for k in tree.feature}
+    assert model.schema is not None
+    found = []
+    for column, features in model.schema.places:
+        if not tested & set(features):
+            weights = model.gate_weights.copy()
+            weights[:, list(features)] = 0.0
+            found.append((model.rebuilt(weights, model.gate_bias, model.trees), column.name))
+    return found
+
+
 def tell(name: str, outcomes: list[tuple[str, float]]) -> None:
     """Print verdicts and times of one kind of question."""
     counts = Counter(verdict for verdict, _ in outcomes)
@@ -79,6 +93,8 @@ def main() -> None:
             "monotone",
             [asked(partial(verify.monotone, model, c, direction=d, answer=a)) for c, d, a in questions],
         )
+        if blind := blinded(model):
+            tell("blind to", [asked(partial(verify.ignores, other, [c])) for other, c in blind])
         rows = [table.iloc[i] for i in range(n)]
         tell("recourse", [asked(partial(verify.recourse, model, row)) for row in rows])
         for radius in (0.01, 0.05):
