@@ -56,3 +56,16 @@ def test_reasons_are_told_by_column():
     nearest = reasons.closest
     assert set(SCHEMA.row(nearest.point)) == set(row)
     assert all(float(v).is_integer() for v in np.asarray(nearest.point)[:5])
+
+
+def test_sliders_of_the_explorer_span_possible_values():
+    from moet.explain.explorer.ranges import Range, slider_ranges
+
+    assert slider_ranges([MODEL], None) == [
+        Range(19.0, 75.0, True),
+        Range(0.0, 1.0, True),
+        Range(0.0, 1.0, True),
+        Range(0.0, 2.0, True),
+        Range(0.0, 1.0, True),
+        Range(0.0, 2.0, False),
+    ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.file import Model
 from moet.model.regression.mixture import RegressionMixture
+from moet.model.schema import Column
 
 _LIMIT = 1e300
 """Ranges end here, so that their lengths are finite."""
@@ -38,9 +39,21 @@ def slider_ranges(mixtures: Sequence[Model], rows: NDArray[np.float64] | None) -
 
     With rows: the values in them, widened to thresholds of the models beyond. Without: the thresholds and a quarter of
     their span on either side. A feature that only the gates look at spans as much as moves their scores by 4 more than
-    their biases differ, around zero.
+    their biases differ, around zero. Of a model with a schema: the possible values, whatever rows and tests there are.
     """
+    schema = mixtures[0].schema
+    if schema is not None:
+        return [_of_column(column) for column, features in schema.places for _ in features]
     return [_range(mixtures, k, None if rows is None else rows[:, k]) for k in range(mixtures[0].n_features)]
+
+
+def _of_column(column: Column) -> Range:
+    if column.kind == "category":
+        return Range(0.0, 1.0, True)
+    low, high = column.reach
+    if low == high:  # a slider needs a length
+        low, high = low - 1.0, high + 1.0
+    return Range(low, high, column.is_whole)
 
 
 def choice_columns(names: Sequence[str], ranges: Sequence[Range]) -> list[tuple[str, str] | None]:
