@@ -151,7 +151,9 @@ def test_no_episode_to_select_by_is_one_to_report_or_to_learn_from(monkeypatch):
     assert set(purposes) == {Purpose.TRAINING, Purpose.SELECTION, Purpose.FINAL_SELECTION}
 
 
-@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"tail": 0.0}, {"tail": 1.5}, {"seed": -1}, {"digits": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"episodes": 0}, {"rollouts": 0}, {"tail": 0.0}, {"tail": 1.5}, {"seed": -1}, {"digits": 0}]
+)
 def test_settings_that_make_no_sense_are_told(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         tune(weak_car(), CAR, **wrong)

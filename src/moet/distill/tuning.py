@@ -28,9 +28,6 @@ from moet.progress import progress_bar
 STEP = 0.1
 """Of the first candidates, in standard units: what they answer differs by a tenth of what there is to say."""
 
-ROLLOUTS = 16
-"""Episodes that each candidate plays, the same for all of a generation."""
-
 CHECK_EVERY = 5
 """Generations after which the middle of the search plays the episodes for selection."""
 
@@ -43,6 +40,7 @@ class Settings:
     """What a tuning depends on; see :func:`tune`."""
 
     episodes: int
+    rollouts: int
     tail: float
     selection_episodes: int
     seed: int
@@ -51,7 +49,7 @@ class Settings:
 
     def check(self) -> None:
         """Complain about what cannot be done, before anything is played."""
-        for name in ("episodes", "selection_episodes", "workers"):
+        for name in ("episodes", "rollouts", "selection_episodes", "workers"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not 0 < self.tail <= 1:
@@ -78,6 +76,7 @@ def tune(
     env: Any = None,
     *,
     episodes: int = 20_000,
+    rollouts: int = 8,
     tail: float = 0.2,
     selection_episodes: int = 100,
     digits: int | None = None,
@@ -99,6 +98,9 @@ def tune(
         The task; by default the one that the policy was made for.
     episodes : int
         To learn from, all candidates together.
+    rollouts : int
+        How many of them each candidate plays, the same for all of a generation. Fewer leave time for more generations,
+        more tell candidates apart that differ little.
     tail : float
         Share of the episodes that count as the worst.
     selection_episodes : int
@@ -134,7 +136,7 @@ def tune(
     True
     """
     start = Policy.of(policy, resolve(env)) if env is not None else as_policy(policy)
-    settings = Settings(episodes, tail, selection_episodes, seed, digits, workers)
+    settings = Settings(episodes, rollouts, tail, selection_episodes, seed, digits, workers)
     settings.check()
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
@@ -158,11 +160,11 @@ class Tuning:
     def __init__(self, start: Policy, settings: Settings, store: Store | None) -> None:
         self.start, self.settings, self._store = start, settings, store
         self._model: Model = as_model(start.model)
-        first = self._play(start, self._seeds(Purpose.TRAINING, ROLLOUTS))
+        first = self._play(start, self._seeds(Purpose.TRAINING, settings.rollouts))
         self._numbers = Numbers(self._model, start.task.view(first.observations), start.task.box)
         point = self._numbers.start
         self.population = 4 + int(3 * np.log(len(point)))
-        self.generations = max(1, settings.episodes // (self.population * ROLLOUTS))
+        self.generations = max(1, settings.episodes // (self.population * settings.rollouts))
         self._search = Evolution(point, STEP, population=self.population, seed=settings.seed)
         self._middles: list[Model] = []
 
@@ -185,7 +187,8 @@ class Tuning:
         return self._finish(checks)
 
     def _generation(self, number: int) -> list[float]:
-        seeds = self._seeds(Purpose.TRAINING, ROLLOUTS, start=(number + 1) * ROLLOUTS)
+        count = self.settings.rollouts
+        seeds = self._seeds(Purpose.TRAINING, count, start=(number + 1) * count)
         tail = self.settings.tail
         return [
             careful_mean(self._play(self._policy(self._numbers.model(point)), seeds).returns, tail)
