@@ -76,7 +76,7 @@ def tune(
     env: Any = None,
     *,
     episodes: int = 20_000,
-    rollouts: int = 8,
+    rollouts: int = 16,
     tail: float = 0.2,
     selection_episodes: int = 100,
     digits: int | None = None,
