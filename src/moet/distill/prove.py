@@ -134,7 +134,9 @@ def _ask_coarsely(mixture: Mixture, loop: Loop) -> Verdict:
     """A cheap question: no more than coarse sets, for ever or for the steps that are wanted."""
     if loop.steps is not None:
         return _ask(mixture, loop, FOR_SHARE)
-    return widened(mixture, loop.system, Deadline(None, FOR_SHARE), widen=False)
+    deadline = Deadline(None, FOR_SHARE)
+    verdict = widened(mixture, loop.system, deadline, widen=False)
+    return replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
 
 
 def _attempts(
