@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from moet.envs.task import Floats, Task
 from moet.errors import InputError, TaskError, TeacherError
-from moet.teachers.arrays import load_arrays
 from moet.teachers.recorded_arrow import SUFFIXES, arrow_files, read_arrow
 
 _OBSERVATIONS, _ACTIONS = ("observations", "obs"), ("actions", "acts")
@@ -112,6 +111,8 @@ def _episodes(file: Path) -> Iterator[Episode]:
 def _contents(file: Path) -> list[dict[str, Any]]:
     """The sets of arrays in a file."""
     if file.suffix == ".npz":
+        from moet.teachers.arrays import load_arrays  # compiled networks are beside it
+
         return [load_arrays(file)]
     return [read_arrow(file, _MAX_BYTES)] if file.suffix in SUFFIXES else _groups_of_hdf5(file)
 
