@@ -58,7 +58,8 @@ class Propagation:
             if np.all(enclosure.bottom <= low) and np.all(high <= enclosure.top):
                 return Block(family, n_steps, enclosure, image)
             enclosure = self.enclosures.around(low, high)
-        raise Stopped(f"the sets that were found are too large: {self._outgrown(low, high)}")
+        beyond = self._outgrown(low, high)
+        raise Stopped(f"the sets that were found are too large: they leave the safe set or the domain ({beyond})")
 
     def _outgrown(self, low: Floats, high: Floats) -> str:
         """Which states may be beyond their limits, and where."""
