@@ -1,7 +1,6 @@
 """Bundles: everything about a policy in one file, which Python alone can check; nothing in it can be changed unseen."""
 
 import json
-import subprocess
 import sys
 import zipfile
 
@@ -15,6 +14,7 @@ from moet.cli.output import Exit
 from moet.errors import CertificateError, InputError
 from moet.verify import systems
 from moet.verify.checker.bundle import check_bundle
+from tests.processes import run as run_process
 from tests.shield.conftest import cart, cart_policy
 
 
@@ -132,9 +132,7 @@ def test_checking_imports_nothing_but_the_standard_library(files):
         "import sys; from moet.verify.checker.bundle import check_bundle; check_bundle(sys.argv[1]);"
         "print([name for name in ('numpy', 'numba', 'scipy', 'sklearn', 'pandas') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(files)], capture_output=True, text=True, check=True, timeout=100
-    )
+    done = run_process([sys.executable, "-c", code, str(files)], check=True)
     assert done.stdout.strip() == "[]"
 
 
