@@ -9,7 +9,7 @@ from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
 
 
 def tank(**changes: object) -> NonlinearSystem:
-    """A water tank; see examples/tank.py."""
+    """A water tank; see examples/gallery/04_own_plant.py."""
     description = {
         "states": ["level"],
         "actions": ["closed", "open"],

@@ -17,9 +17,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from moet.errors import CertificateError
-from moet.verify.checker.claims import Shield
 from moet.verify.checker.enclosures import BITS
 from moet.verify.checker.geometry import action_number
+from moet.verify.checker.loop_claims import Shield
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel

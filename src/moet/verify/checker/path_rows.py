@@ -20,8 +20,8 @@ from math import ceil, floor, lcm
 from operator import mul, sub
 
 from moet.errors import CertificateError
-from moet.verify.checker.claims import Paths
 from moet.verify.checker.geometry import action_number
+from moet.verify.checker.loop_claims import Paths
 from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree

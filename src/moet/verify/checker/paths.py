@@ -31,7 +31,7 @@ from operator import getitem
 from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker import claims
+from moet.verify.checker import loop_claims
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.meter import Interrupted, Meter, cost
 from moet.verify.checker.path_rows import ClosedLoop, Tests
@@ -61,7 +61,7 @@ Row = tuple[list[int], int, int, bool]
 
 def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
     """Confirm a proof of ``"safe"`` or ``"reaches"``; raises CertificateError with the reason if it fails."""
-    claim = claims.paths(certificate.kind, plain(certificate.claim), model, system)
+    claim = loop_claims.paths(certificate.kind, plain(certificate.claim), model, system)
     try:
         _walk(certificate, ClosedLoop(model, system, claim, meter, exact=False), claim.coarse, meter)
     except Interrupted:

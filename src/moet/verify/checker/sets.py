@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from moet.errors import CertificateError
-from moet.verify.checker import claims
+from moet.verify.checker import loop_claims
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.geometry import Box, covers, most_in
 from moet.verify.checker.margins import check_margins
@@ -37,17 +37,17 @@ def check_sets(certificate: Certificate, model: PlainModel, system: PlainSystem,
     records = certificate.records(meter)
     document = plain(certificate.claim)
     if certificate.kind == "arrival":
-        _check_arrival(claims.arrival(document, model, system), model, system, records)
+        _check_arrival(loop_claims.arrival(document, model, system), model, system, records)
     elif certificate.kind == "shield":
-        claim = claims.shield(document, model, system)
+        claim = loop_claims.shield(document, model, system)
         _check_safe(claim.invariant, model, system, records)
         check_margins(claim, model, system, meter)
     else:
-        _check_safe(claims.sets(certificate.kind, document, model, system), model, system, records)
+        _check_safe(loop_claims.sets(certificate.kind, document, model, system), model, system, records)
     records.finish()
 
 
-def _check_safe(claim: claims.Sets, model: PlainModel, system: PlainSystem, records: Records) -> None:
+def _check_safe(claim: loop_claims.Sets, model: PlainModel, system: PlainSystem, records: Records) -> None:
     blocks = claim.blocks
     n_steps = sum(block.steps for block in blocks)
     if claim.steps is None:
@@ -66,7 +66,7 @@ def _check_safe(claim: claims.Sets, model: PlainModel, system: PlainSystem, reco
         cells = _follow(cells, Walk(enclosures[block.enclosure], block, conditions, template, records))
 
 
-def _check_arrival(claim: claims.Arrival, model: PlainModel, system: PlainSystem, records: Records) -> None:
+def _check_arrival(claim: loop_claims.Arrival, model: PlainModel, system: PlainSystem, records: Records) -> None:
     conditions = Conditions(system, must_be_safe=False)
     conditions.check_first_states()
     for part in claim.parts:
@@ -76,7 +76,7 @@ def _check_arrival(claim: claims.Arrival, model: PlainModel, system: PlainSystem
 
 
 def _check_part(
-    part: claims.Part, claim: claims.Arrival, model: PlainModel, conditions: Conditions, records: Records
+    part: loop_claims.Part, claim: loop_claims.Arrival, model: PlainModel, conditions: Conditions, records: Records
 ) -> None:
     # polytopes of states that have not been in the goal, by where a block says that it starts, with their times
     missing: dict[tuple[int, int] | None, tuple[list[Fraction], int]] = {}
@@ -89,7 +89,7 @@ def _check_part(
         if not 0 < block.steps <= claim.steps - time:
             raise CertificateError(f"a block has {block.steps} steps, after {time} of {claim.steps}")
         template = Template(part.slice, block.edges, part.directions)
-        assert isinstance(block.enclosure, claims.EnclosureClaim)
+        assert isinstance(block.enclosure, loop_claims.EnclosureClaim)
         enclosure = Enclosure(block.enclosure, model, conditions, template, records.meter, claim.goal)
         ends = _follow([cell], Walk(enclosure, block, conditions, template, records))
         missing |= {(i, k): (end, time + block.steps) for k, end in enumerate(ends) if end is not None}

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.claims import EnclosureClaim, ascending
 from moet.verify.checker.enclosures import EnclosureChecker, rounded
 from moet.verify.checker.geometry import action_number
+from moet.verify.checker.loop_claims import EnclosureClaim, ascending
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree

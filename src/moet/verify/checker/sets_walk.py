@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
-from moet.verify.checker.claims import BlockClaim
 from moet.verify.checker.enclosures import BITS, rounded
+from moet.verify.checker.loop_claims import BlockClaim
 from moet.verify.checker.sets_claim import Conditions, Enclosure, Template
 
 MULTIPLIER_BITS = 64

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from moet.verify.checker import claims, row_claims, row_words
+from moet.verify.checker import claims, loop_claims, row_claims, row_words
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
 from moet.verify.checker.plain import PlainModel
@@ -127,15 +127,15 @@ def _distance(claim: claims.Distance, model: PlainLaws) -> list[str]:
 def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list[str]:
     """Claims about runs."""
     if kind == "shield":
-        return _shield(claims.shield(claim, model, system), model, system)
+        return _shield(loop_claims.shield(claim, model, system), model, system)
     goal: list[HalfSpace] = []
     steps: int | None
     if kind in ("safe", "reaches"):
-        steps, goal = (read := claims.paths(kind, claim, model, system)).steps, read.goal or []
+        steps, goal = (read := loop_claims.paths(kind, claim, model, system)).steps, read.goal or []
     elif kind == "arrival":
-        steps, goal = (found := claims.arrival(claim, model, system)).steps, found.goal
+        steps, goal = (found := loop_claims.arrival(claim, model, system)).steps, found.goal
     else:
-        steps = claims.sets(kind, claim, model, system).steps
+        steps = loop_claims.sets(kind, claim, model, system).steps
     start = f"Every run that begins with {_first_states(system)}"
     if goal:
         what = f"is, after at most {steps} steps, at some time in the goal: {_conditions(goal, system.states)}"
@@ -145,7 +145,7 @@ def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list
     return [f"{start} {what}.", *_surroundings(system)]
 
 
-def _shield(claim: claims.Shield, model: PlainModel, system: PlainSystem) -> list[str]:
+def _shield(claim: loop_claims.Shield, model: PlainModel, system: PlainSystem) -> list[str]:
     """The claim of a shield."""
     box = ", ".join(f"{name_of(n)} {between(*side)}" for n, side in zip(system.states, claim.box, strict=True))
     return [
