@@ -170,7 +170,7 @@ def test_a_small_and_far_away_cluster_is_found():
         (np.where(X[3, 1] == X, np.nan, X), Y, "NaN"),
         (np.where(X[3, 1] == X, np.inf, X), Y, "infinity"),
         (np.full((200, 2), "text"), Y, "could not convert string"),
-        (pd.DataFrame({"a": ["x"] * 200}), Y, "could not convert string"),
+        (pd.DataFrame({"a": pd.date_range("2026-01-01", periods=200)}), Y, "holds dates"),
         (X, X[:, 0], "Unknown label type: continuous"),
         (X, np.where(Y == 0, np.nan, Y), "NaN"),
         (X, Y[:-1], "inconsistent numbers of samples"),
