@@ -57,3 +57,10 @@ def test_links_between_pages_lead_to_files(path):
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
     for target in re.findall(r"\]\((?!https?://|#|gallery/)([^)#\s]+)", text):
         assert (path.parent / target).exists(), f"{target} does not exist"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_no_line_of_prose_is_longer_than_an_editor_is_wide(path):
+    text = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    long = [line for line in text.splitlines() if len(line) > 120 and not line.lstrip().startswith("|")]
+    assert long == []
