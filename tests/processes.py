@@ -48,15 +48,28 @@ def started(command: Sequence[object], **options: Any) -> Iterator[subprocess.Po
 
 def kill(process: subprocess.Popen[Any], token: str) -> None:
     """Kill a process, its group, and whatever else was started by them."""
+    known = descendants(process.pid)  # while their parents live
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    for number in carriers(token):
+    for number in {*known, *carriers(token)}:
         with suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
     process.wait(LIMIT)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
+
+
+def descendants(number: int) -> list[int]:
+    """Children of a process, theirs, and so on; one that was started this moment has no environment to be known by."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    found = [number]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
 
 
 def carriers(token: str) -> list[int]:
