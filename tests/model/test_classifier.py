@@ -273,13 +273,13 @@ def test_rows_that_judge_a_model_did_not_train_it(n, monkeypatch):
             judged.append(table)
             super().__init__(table, *args)
 
-    class Bench(recipe.Bench):
+    class TrainingRows(recipe.TrainingRows):
         def __init__(self, table, *args):
             trained.append(table)
             super().__init__(table, *args)
 
     monkeypatch.setattr(recipe, "Judge", Judge)
-    monkeypatch.setattr(recipe, "Bench", Bench)
+    monkeypatch.setattr(recipe, "TrainingRows", TrainingRows)
     x, y = np.repeat(LARGE_X[:n], 2, axis=0), np.repeat(LARGE_Y[:n], 2)
     MoETClassifier(validation_fraction=0.2, **QUICK).fit(x, y)
     if n == 1500 and len(trained[-1]) == n:

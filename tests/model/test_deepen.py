@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from moet import MoETClassifier
 from moet.model.bins import bin_table
 from moet.model.deepen import LEAF_COSTS, SHALLOW, deepened, deepens
-from moet.model.em import Bench, hard_share
+from moet.model.em import TrainingRows, hard_share
 from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
 from moet.model.snapshot import Judge, Snapshot
@@ -33,7 +33,7 @@ def spiral(n, seed):
 def stage():
     table, held_out = (make_table(*spiral(2000, seed)) for seed in (0, 1))
     scaler = Scaler.of(table)
-    return Bench(table, bin_table(table), scaler, DEEP.max_depth, 0.0), Judge(held_out, scaler, DEEP)
+    return TrainingRows(table, bin_table(table), scaler, DEEP.max_depth, 0.0), Judge(held_out, scaler, DEEP)
 
 
 @pytest.mark.parametrize(
@@ -52,36 +52,36 @@ def test_only_deep_hard_mixtures_whose_leaves_have_no_price_yet_are_deepened(cha
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_deepened_mixture_is_never_worse_than_one_tree_on_the_rows_of_the_judge(stage, seed):
-    bench, judge = stage
+    training, judge = stage
     theta = np.random.default_rng(seed).normal(size=(4, 3))
-    score, best = deepened(bench, judge, theta, [OPTIONS])
+    score, best = deepened(training, judge, theta, [OPTIONS])
     assert score == judge.score(best)
     alone = np.zeros((1, 3))
-    trees = bench.grow_experts(hard_share(bench, alone), OPTIONS).trees
+    trees = training.grow_experts(hard_share(training, alone), OPTIONS).trees
     for cost in LEAF_COSTS:
         assert score >= judge.score(Snapshot(alone, trees, OPTIONS, hard=True, leaf_cost=cost))
 
 
 def test_experts_that_get_no_row_are_left_out(stage):
-    bench, judge = stage
+    training, judge = stage
     theta = np.zeros((3, 3))
     theta[1, -1] = 1.0
-    _, best = deepened(bench, judge, theta, [OPTIONS])
+    _, best = deepened(training, judge, theta, [OPTIONS])
     assert len(best.theta) == len(best.trees) == 1
 
 
 def test_dearer_leaves_are_fewer_and_cheap_ones_lose_no_right_answer(stage):
-    bench, _ = stage
-    X, y = bench.table.X[bench.table.rows], bench.table.y
+    training, _ = stage
+    X, y = training.table.X[training.table.rows], training.table.y
     theta = np.zeros((1, 3))
-    whole = Snapshot(theta, bench.grow_experts(hard_share(bench, theta), OPTIONS).trees, OPTIONS, hard=True)
+    whole = Snapshot(theta, training.grow_experts(hard_share(training, theta), OPTIONS).trees, OPTIONS, hard=True)
     sizes = []
     for cost in (*LEAF_COSTS, 1e-9):
-        cut = whole._replace(leaf_cost=cost).freeze(bench.scaler, DEEP)
+        cut = whole._replace(leaf_cost=cost).freeze(training.scaler, DEEP)
         sizes.append(cut.size.leaves)
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1] <= len(whole.trees[0].feature)
-    assert np.sum(cut.predict(X) == y) == np.sum(whole.freeze(bench.scaler, DEEP).predict(X) == y)
+    assert np.sum(cut.predict(X) == y) == np.sum(whole.freeze(training.scaler, DEEP).predict(X) == y)
     assert cut.size.leaves == cut.prune().size.leaves  # what decides nothing pays nothing
 
 

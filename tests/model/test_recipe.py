@@ -7,7 +7,7 @@ import pytest
 
 from moet.model import recipe
 from moet.model.bins import bin_table
-from moet.model.em import Bench
+from moet.model.em import TrainingRows
 from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
 from moet.model.init import initial_gates
@@ -50,27 +50,27 @@ def noisy_table(n=1200, seed=0):
 
 @pytest.fixture
 def stage():
-    """A bench, a judge on other rows, and the log of a watcher."""
+    """The rows of a training, a judge on other rows, and the log of a watcher."""
     table = noisy_table()
     scaler = Scaler.of(table)
-    bench = Bench(table, bin_table(table), scaler, SETTINGS.max_depth, recipe.SMOOTHING)
+    training = TrainingRows(table, bin_table(table), scaler, SETTINGS.max_depth, recipe.SMOOTHING)
     seen = []
-    return bench, Judge(noisy_table(seed=1), scaler, SETTINGS), lambda *args: seen.append(args), seen
+    return training, Judge(noisy_table(seed=1), scaler, SETTINGS), lambda *args: seen.append(args), seen
 
 
-def start(bench, settings=SETTINGS):
-    return initial_gates("random", 1, bench.gate_rows, settings.n_experts, np.random.default_rng(0))[0]
+def start(training, settings=SETTINGS):
+    return initial_gates("random", 1, training.gate_rows, settings.n_experts, np.random.default_rng(0))[0]
 
 
 @pytest.mark.parametrize(("max_depth", "survivors"), [(2, 2), (0, 4)])
 def test_a_race_returns_the_best_starts_first(stage, max_depth, survivors):
-    bench, judge, _, _ = stage
+    training, judge, _, _ = stage
     settings = replace(SETTINGS, max_depth=max_depth)
-    gates = starting_gates(bench, settings, judge, np.random.default_rng(0))
+    gates = starting_gates(training, settings, judge, np.random.default_rng(0))
     assert len(gates) == survivors
     scores = []
-    for theta in initial_gates("race", 6, bench.gate_rows, 3, np.random.default_rng(0)):
-        theta, experts = recipe.race(bench, theta, settings)
+    for theta in initial_gates("race", 6, training.gate_rows, 3, np.random.default_rng(0)):
+        theta, experts = recipe.race(training, theta, settings)
         scores.append((judge.score(Snapshot(theta, experts.trees, GrowOptions(max_depth))), theta))
     scores.sort(key=lambda entry: -entry[0])
     for gate, (_, expected) in zip(gates, scores, strict=False):
@@ -78,15 +78,15 @@ def test_a_race_returns_the_best_starts_first(stage, max_depth, survivors):
 
 
 def test_a_single_start_does_not_race(stage):
-    bench, judge, _, _ = stage
+    training, judge, _, _ = stage
     settings = replace(SETTINGS, init="random", n_init=1)
-    gates = starting_gates(bench, settings, judge, np.random.default_rng(0))
-    np.testing.assert_array_equal(gates, [start(bench)])
+    gates = starting_gates(training, settings, judge, np.random.default_rng(0))
+    np.testing.assert_array_equal(gates, [start(training)])
 
 
 def test_em_runs_all_rounds_and_leaves_the_gate_of_its_best_one(stage):
-    bench, judge, watch, seen = stage
-    run = Run(start(bench), bench, SETTINGS, judge, watch)
+    training, judge, watch, seen = stage
+    run = Run(start(training), training, SETTINGS, judge, watch)
     em_phase(run)
     assert len(run.log_likelihoods) == len(seen) == SETTINGS.max_iter
     assert [log_likelihood for log_likelihood, _ in seen] == run.log_likelihoods
@@ -96,16 +96,16 @@ def test_em_runs_all_rounds_and_leaves_the_gate_of_its_best_one(stage):
 
 
 def test_em_stops_when_the_likelihood_does(stage):
-    bench, judge, watch, _ = stage
-    run = Run(start(bench), bench, replace(SETTINGS, tol=10.0), judge, watch)
+    training, judge, watch, _ = stage
+    run = Run(start(training), training, replace(SETTINGS, tol=10.0), judge, watch)
     em_phase(run)
     assert run.converged
     assert len(run.log_likelihoods) == 2
 
 
 def test_the_hard_phase_betters_a_run_and_remembers_how_trees_grew(stage):
-    bench, judge, watch, _ = stage
-    run = Run(start(bench), bench, replace(SETTINGS, max_iter=1), judge, watch)
+    training, judge, watch, _ = stage
+    run = Run(start(training), training, replace(SETTINGS, max_iter=1), judge, watch)
     em_phase(run)
     before = run.score
     run.leaf_choices = recipe.MIN_SAMPLES_LEAF_CHOICES
@@ -117,8 +117,8 @@ def test_the_hard_phase_betters_a_run_and_remembers_how_trees_grew(stage):
 
 
 def test_no_hard_phase_if_not_asked_for(stage):
-    bench, judge, watch, seen = stage
-    run = Run(start(bench), bench, SETTINGS, judge, watch)
+    training, judge, watch, seen = stage
+    run = Run(start(training), training, SETTINGS, judge, watch)
     hard_phase(run, 0)
     assert run.best is None
     assert not seen
@@ -147,12 +147,12 @@ def test_the_chosen_trees_are_regrown_on_all_rows(monkeypatch, hard_iter, max_it
     """Whichever phase they are from, unless there is no hard phase, as in the published procedure."""
     sizes = []
 
-    class Spy(Bench):
+    class Spy(TrainingRows):
         def __init__(self, table, *args):
             sizes.append(len(table))
             super().__init__(table, *args)
 
-    monkeypatch.setattr(recipe, "Bench", Spy)
+    monkeypatch.setattr(recipe, "TrainingRows", Spy)
     settings = replace(SETTINGS, prediction="soft", max_iter=max_iter, hard_iter=hard_iter)
     trained = train(noisy_table(2000), settings, np.random.default_rng(0), lambda *args: None)
     assert sizes == [pytest.approx(1600, abs=2), recipe.RACE_ROWS] + [2000] * (hard_iter > 0)
@@ -166,28 +166,28 @@ def test_a_sliced_start_is_the_feature_whose_slices_answer_best(stage):
     y = (np.sin(6 * X[:, 0]) + 0.2 * X[:, 2] > 0).astype(int)
     table = make_table(X, y)
     scaler = Scaler.of(table)
-    bench = Bench(table, bin_table(table), scaler, 1, recipe.SMOOTHING)
+    training = TrainingRows(table, bin_table(table), scaler, 1, recipe.SMOOTHING)
     settings = replace(SETTINGS, max_depth=1)
     judge = Judge(table, scaler, settings)
-    (gate,) = sliced_starts(bench, settings, judge)
+    (gate,) = sliced_starts(training, settings, judge)
     assert (gate[1:, 0] > 0).all()
     assert not gate[:, 1:3].any()
-    run = Run(gate, bench, settings, judge, watch)
+    run = Run(gate, training, settings, judge, watch)
     hard_phase(run, SETTINGS.hard_iter)
     assert run.score > 0.85
-    assert sliced_starts(bench, replace(settings, hard_iter=0), judge) == []
+    assert sliced_starts(training, replace(settings, hard_iter=0), judge) == []
 
 
 @pytest.mark.parametrize("prediction", ["hard", "soft"])
 def test_a_judge_measures_weighted_accuracy_in_the_mode_that_will_be_used(stage, prediction):
-    bench, _, watch, _ = stage
+    training, _, watch, _ = stage
     settings = replace(SETTINGS, prediction=prediction)
     X, y = random_problem(2, 400)
     weight = np.random.default_rng(0).integers(1, 4, size=400).astype(float)
     table = make_table(X, y, weight)
-    judge = Judge(table, bench.scaler, settings)
-    run = Run(start(bench), bench, settings, judge, watch)
+    judge = Judge(table, training.scaler, settings)
+    run = Run(start(training), training, settings, judge, watch)
     em_phase(run)
-    mixture = run.best.freeze(bench.scaler, settings)
+    mixture = run.best.freeze(training.scaler, settings)
     right = mixture.predict(table.X[table.rows]) == table.y
     assert run.score == pytest.approx(np.average(right, weights=table.weight))

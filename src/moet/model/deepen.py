@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.em import Bench, hard_share
+from moet.model.em import TrainingRows, hard_share
 from moet.model.grow import GrowOptions
 from moet.model.settings import Settings
 from moet.model.snapshot import Judge, Snapshot
@@ -42,22 +42,22 @@ def shallow(settings: Settings) -> Settings:
     return replace(settings, max_depth=SHALLOW)
 
 
-def deepened(bench: Bench, judge: Judge, theta: Floats, options: list[GrowOptions]) -> tuple[float, Snapshot]:
+def deepened(training: TrainingRows, judge: Judge, theta: Floats, options: list[GrowOptions]) -> tuple[float, Snapshot]:
     """The best that deep trees can do behind the gate, or one of them alone, on the rows of the judge, and its score.
 
     A tree alone is a mixture, too: what comes out is never worse than it on these rows.
     """
     alone = np.zeros((1, theta.shape[1]))
-    tried = [(judge.score(one), one) for gate in (theta, alone) for one in _grown(bench, gate, options)]
+    tried = [(judge.score(one), one) for gate in (theta, alone) for one in _grown(training, gate, options)]
     return max(tried, key=lambda entry: entry[0])
 
 
-def _grown(bench: Bench, theta: Floats, choices: list[GrowOptions]) -> Iterator[Snapshot]:
+def _grown(training: TrainingRows, theta: Floats, choices: list[GrowOptions]) -> Iterator[Snapshot]:
     """Deep trees behind a gate, with every price of a leaf; experts that get no row are left out."""
-    winners = np.unique(bench.probabilities(theta).argmax(axis=0))
+    winners = np.unique(training.probabilities(theta).argmax(axis=0))
     theta = theta[winners]
-    share = hard_share(bench, theta)
+    share = hard_share(training, theta)
     for options in choices:
-        trees = bench.grow_experts(share, options).trees
+        trees = training.grow_experts(share, options).trees
         for cost in LEAF_COSTS:
             yield Snapshot(theta, trees, options, hard=True, leaf_cost=cost)

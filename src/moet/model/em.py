@@ -61,7 +61,7 @@ class Round(NamedTuple):
     log_likelihood: float
 
 
-class Bench:
+class TrainingRows:
     """A table with everything that training on it reuses."""
 
     def __init__(self, table: Table, bins: Bins, scaler: Scaler, max_depth: int, smoothing: float) -> None:
@@ -116,24 +116,26 @@ class Bench:
         return Experts(trees, leaf)
 
 
-def em_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions, gate: GateStep, steps: int) -> Round:
+def em_round(
+    training: TrainingRows, theta: Floats, share: Singles, options: GrowOptions, gate: GateStep, steps: int
+) -> Round:
     """One epoch of the paper's Algorithm 1: trees on rows weighted by h_ij, then the gate, then the new h_ij."""
-    experts = bench.grow_experts(share, options)
-    likelihood = experts.label_likelihood(bench.table, bench.smoothing)
-    theta = bench.improved_gate(gate, theta, likelihood, steps)
-    share, log_likelihood = bench.responsibilities(theta, likelihood)
+    experts = training.grow_experts(share, options)
+    likelihood = experts.label_likelihood(training.table, training.smoothing)
+    theta = training.improved_gate(gate, theta, likelihood, steps)
+    share, log_likelihood = training.responsibilities(theta, likelihood)
     return Round(theta, experts, share, log_likelihood)
 
 
-def soft_share(bench: Bench, theta: Floats, trees: list[GrownTree]) -> Singles:
+def soft_share(training: TrainingRows, theta: Floats, trees: list[GrownTree]) -> Singles:
     """h_ij of rows that the trees may never have seen."""
-    experts = Experts(trees, np.stack([find_leaves(tree, bench.table) for tree in trees]))
-    return bench.responsibilities(theta, experts.label_likelihood(bench.table, bench.smoothing))[0]
+    experts = Experts(trees, np.stack([find_leaves(tree, training.table) for tree in trees]))
+    return training.responsibilities(theta, experts.label_likelihood(training.table, training.smoothing))[0]
 
 
-def hard_share(bench: Bench, theta: Floats) -> Singles:
+def hard_share(training: TrainingRows, theta: Floats) -> Singles:
     """Rows given (almost) wholly to the expert the gate would choose."""
-    share = bench.probabilities(theta)
+    share = training.probabilities(theta)
     harden(share)
     return share
 
@@ -150,12 +152,12 @@ def harden(share: Singles) -> None:
         g += np.float32(HARD_SHARE) * won
 
 
-def refit_gate_on_rightness(bench: Bench, theta: Floats, experts: Experts, l2: float, steps: int) -> Floats:
+def refit_gate_on_rightness(training: TrainingRows, theta: Floats, experts: Experts, l2: float, steps: int) -> Floats:
     """Move the gate's boundaries so that rows go to experts that answer them rightly.
 
     Rows on which all experts are right, or none, say nothing about the gate and are left out.
     """
-    rows = bench.gate_rows
+    rows = training.gate_rows
     right = experts.rightness(rows.table)
     telling = right.any(axis=0) & ~right.all(axis=0)
     if not telling.any():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moet.model.bins import bin_table, no_bins
 from moet.model.deepen import deepened, deepens, shallow
-from moet.model.em import Bench, Experts, em_round, hard_share, refit_gate_on_rightness, soft_share
+from moet.model.em import Experts, TrainingRows, em_round, hard_share, refit_gate_on_rightness, soft_share
 from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
 from moet.model.init import initial_gates, sliced_gates
@@ -72,7 +72,7 @@ class Run:
     """Training from one starting point: the present gate, the best snapshot, and how it came about."""
 
     theta: Floats
-    bench: Bench
+    training: TrainingRows
     settings: Settings
     judge: Judge
     watch: Watch
@@ -93,7 +93,7 @@ class Run:
     def finish_round(self, snapshot: Snapshot, log_likelihood: float) -> None:
         """Record a round and tell the watcher."""
         self.log_likelihoods.append(log_likelihood)
-        self.watch(log_likelihood, lambda: snapshot.freeze(self.bench.scaler, self.settings))
+        self.watch(log_likelihood, lambda: snapshot.freeze(self.training.scaler, self.settings))
 
 
 def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
@@ -107,19 +107,19 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
     bins = bin_table(table) if settings.max_depth > 0 else no_bins(table)
     smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
 
-    def prepared(rows: NDArray[np.intp]) -> Bench:
-        return Bench(table.take(rows), bins.take(rows), scaler, wanted.max_depth, smoothing)
+    def prepared(rows: NDArray[np.intp]) -> TrainingRows:
+        return TrainingRows(table.take(rows), bins.take(rows), scaler, wanted.max_depth, smoothing)
 
     kept = np.flatnonzero(~held_out)
     judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, scaler, settings)
-    bench = prepared(kept)
-    track = prepared(rng.choice(kept, RACE_ROWS, replace=False)) if len(kept) > RACE_ROWS else bench
-    runs = [Run(theta, bench, settings, judge, watch) for theta in starting_gates(track, settings, judge, rng)]
+    training = prepared(kept)
+    track = prepared(rng.choice(kept, RACE_ROWS, replace=False)) if len(kept) > RACE_ROWS else training
+    runs = [Run(theta, training, settings, judge, watch) for theta in starting_gates(track, settings, judge, rng)]
     for run in runs:
         em_phase(run)
     runs = distinct(runs, settings.tol)
     if races(settings) and settings.max_depth > 0 and held_out.any():
-        runs += [Run(theta, bench, settings, judge, watch) for theta in sliced_starts(track, settings, judge)]
+        runs += [Run(theta, training, settings, judge, watch) for theta in sliced_starts(track, settings, judge)]
     leaf_choices = MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,)
     for run in runs:
         run.leaf_choices = leaf_choices
@@ -130,19 +130,19 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
     assert best.best is not None
     found = best.score, best.best
     if deepening:
-        leaves = dict.fromkeys(grow_options(wanted, len(bench.table), leaf) for leaf in MIN_SAMPLES_LEAF_CHOICES[:2])
-        found = max(found, deepened(bench, judge, best.best.theta, list(leaves)), key=lambda entry: entry[0])
+        leaves = dict.fromkeys(grow_options(wanted, len(training.table), leaf) for leaf in MIN_SAMPLES_LEAF_CHOICES[:2])
+        found = max(found, deepened(training, judge, best.best.theta, list(leaves)), key=lambda entry: entry[0])
     score, snapshot = found
     if held_out.any() and settings.hard_iter > 0:  # the held-out rows have done their work and may now teach
         snapshot = regrown(prepared(np.arange(len(table))), snapshot)
     return Trained(snapshot.freeze(scaler, settings), score, best.log_likelihoods, best.converged)
 
 
-def regrown(bench: Bench, snapshot: Snapshot) -> Snapshot:
+def regrown(training: TrainingRows, snapshot: Snapshot) -> Snapshot:
     """The same gate with trees grown on other rows."""
     hard, theta, trees = snapshot.hard, snapshot.theta, snapshot.trees
-    share = hard_share(bench, theta) if hard else soft_share(bench, theta, trees)
-    return snapshot._replace(trees=bench.grow_experts(share, snapshot.options).trees)
+    share = hard_share(training, theta) if hard else soft_share(training, theta, trees)
+    return snapshot._replace(trees=training.grow_experts(share, snapshot.options).trees)
 
 
 def most_rounds(settings: Settings) -> int:
@@ -176,7 +176,7 @@ def grow_options(settings: Settings, n_rows: int, default_leaf: float = MIN_SAMP
     return GrowOptions(settings.max_depth, settings.criterion, leaf, settings.min_impurity_decrease)
 
 
-def starting_gates(track: Bench, settings: Settings, judge: Judge, rng: np.random.Generator) -> list[Floats]:
+def starting_gates(track: TrainingRows, settings: Settings, judge: Judge, rng: np.random.Generator) -> list[Floats]:
     """Race several starting points on a sample of the rows; return those worth a full run, best first."""
     gates = initial_gates(settings.init, settings.n_init, track.gate_rows, settings.n_experts, rng)
     if len(gates) == 1:
@@ -190,7 +190,7 @@ def starting_gates(track: Bench, settings: Settings, judge: Judge, rng: np.rando
     return [theta for _, theta in finished[: n_survivors(settings)]]
 
 
-def sliced_starts(track: Bench, settings: Settings, judge: Judge) -> list[Floats]:
+def sliced_starts(track: TrainingRows, settings: Settings, judge: Judge) -> list[Floats]:
     """The feature that is best cut into one interval per expert, if there is any: a start for the hard phase."""
     options = grow_options(settings, len(track.table))
 
@@ -201,7 +201,7 @@ def sliced_starts(track: Bench, settings: Settings, judge: Judge) -> list[Floats
     return [max(gates, key=score)] if gates and settings.hard_iter > 0 else []
 
 
-def race(track: Bench, theta: Floats, settings: Settings) -> tuple[Floats, Experts]:
+def race(track: TrainingRows, theta: Floats, settings: Settings) -> tuple[Floats, Experts]:
     """Run a starting point for a few rounds."""
     gate = settings.new_gate_step()
     options = grow_options(settings, len(track.table))
@@ -214,16 +214,16 @@ def race(track: Bench, theta: Floats, settings: Settings) -> tuple[Floats, Exper
 
 def em_phase(run: Run) -> None:
     """EM on all rows; leaves the gate of its best round in the run."""
-    bench, settings, theta = run.bench, run.settings, run.theta
+    training, settings, theta = run.training, run.settings, run.theta
     gate = settings.new_gate_step()
-    options = grow_options(settings, len(bench.table))
+    options = grow_options(settings, len(training.table))
     steps = GATE_STEPS if settings.max_depth > 0 else LONG_GATE_STEPS
-    share = bench.probabilities(theta)
+    share = training.probabilities(theta)
     if settings.n_init == 1:  # a start that did not race begins with leaves
-        theta, _, share, _ = em_round(bench, theta, share, replace(options, max_depth=0), gate, steps)
+        theta, _, share, _ = em_round(training, theta, share, replace(options, max_depth=0), gate, steps)
     best_score, stale = -np.inf, 0
     for _ in range(settings.max_iter):
-        theta, experts, share, log_likelihood = em_round(bench, theta, share, options, gate, steps)
+        theta, experts, share, log_likelihood = em_round(training, theta, share, options, gate, steps)
         snapshot = Snapshot(theta, experts.trees, options)
         score = run.consider(snapshot)
         run.finish_round(snapshot, log_likelihood)
@@ -250,23 +250,23 @@ def distinct(runs: list[Run], tolerance: float) -> list[Run]:
 
 def hard_phase(run: Run, n_rounds: int) -> None:
     """Regrow the trees on the rows the gate gives them, refit the gate to who is right, and so on."""
-    bench, settings = run.bench, run.settings
+    training, settings = run.training, run.settings
     for _ in range(n_rounds):
         if run.score == 1.0 or (settings.tol > 0 and run.stale >= PATIENCE):
             break
         score_before = run.score
-        share = hard_share(bench, run.theta)
+        share = hard_share(training, run.theta)
         tried = []
         for leaf in run.leaf_choices:
-            options = grow_options(settings, len(bench.table), leaf)
-            experts = bench.grow_experts(share, options)
+            options = grow_options(settings, len(training.table), leaf)
+            experts = training.grow_experts(share, options)
             score = run.consider(Snapshot(run.theta, experts.trees, options, hard=True))
             tried.append((score, leaf, options, experts))
         _, leaf, options, experts = max(tried, key=lambda entry: entry[0])
         run.leaf_choices = (leaf,)
-        run.theta = refit_gate_on_rightness(bench, run.theta, experts, HARD_L2, LONG_GATE_STEPS)
+        run.theta = refit_gate_on_rightness(training, run.theta, experts, HARD_L2, LONG_GATE_STEPS)
         snapshot = Snapshot(run.theta, experts.trees, options, hard=True)
         run.consider(snapshot)
-        likelihood = experts.label_likelihood(bench.table, bench.smoothing)
-        run.finish_round(snapshot, bench.responsibilities(run.theta, likelihood)[1])
+        likelihood = experts.label_likelihood(training.table, training.smoothing)
+        run.finish_round(snapshot, training.responsibilities(run.theta, likelihood)[1])
         run.stale = run.stale + 1 if run.score == score_before else 0

@@ -39,7 +39,7 @@ class Round(NamedTuple):
     share: Singles
 
 
-class Bench:
+class TrainingRows:
     """Rows, the prior of all laws, and what growing trees on them needs."""
 
     def __init__(self, rows: Rows, bins: Bins, prior: Floats) -> None:
@@ -87,22 +87,22 @@ def likelihoods(state: State, rows: Rows, leaf: NDArray[np.int32], share: Single
     return np.exp(unlikely - unlikely.max(axis=0)).astype(np.float32)
 
 
-def soft_round(bench: Bench, theta: Floats, share: Singles, options: GrowOptions) -> Round:
+def soft_round(training: TrainingRows, theta: Floats, share: Singles, options: GrowOptions) -> Round:
     """One round of EM."""
-    tests, laws, leaf = bench.experts(share, options)
+    tests, laws, leaf = training.experts(share, options)
     state = State(theta, tests, laws)
-    likelihood = likelihoods(state, bench.rows, leaf, share)
-    gate = bench.rows.gate_rows
+    likelihood = likelihoods(state, training.rows, leaf, share)
+    gate = training.rows.gate_rows
     theta = gate.climb(theta, likelihood, GATE_L2, GATE_STEPS)
     share, _ = gate.responsibilities(theta, likelihood)
     return Round(State(theta, tests, laws), leaf, share)
 
 
-def hard_round(bench: Bench, theta: Floats, options: GrowOptions, soft: bool) -> Round:
+def hard_round(training: TrainingRows, theta: Floats, options: GrowOptions, soft: bool) -> Round:
     """Give rows to the expert that the gate chooses, fit anew, and move the gate to where errors are least."""
-    share = bench.rows.gate_rows.probabilities(theta)
+    share = training.rows.gate_rows.probabilities(theta)
     harden(share)
-    tests, laws, leaf = bench.experts(share, options)
+    tests, laws, leaf = training.experts(share, options)
     state = State(theta, tests, laws)
-    state = improve(state, bench.rows, leaf, bench.prior, options.ridge, soft, 2 * GATE_STEPS, gate_only=True)
+    state = improve(state, training.rows, leaf, training.prior, options.ridge, soft, 2 * GATE_STEPS, gate_only=True)
     return Round(state, leaf, share)

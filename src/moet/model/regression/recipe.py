@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from moet.model.bins import Bins, bin_table, no_bins
 from moet.model.gate import Scaler
 from moet.model.init import cluster_centres, nearest_centre
-from moet.model.regression.em import STUB, Bench, hard_round, soft_round
+from moet.model.regression.em import STUB, TrainingRows, hard_round, soft_round
 from moet.model.regression.grow import GrowOptions
 from moet.model.regression.joint import improve
 from moet.model.regression.leaves import fit_laws
@@ -119,20 +119,20 @@ def train(
     judge = Judge(everyone.take(np.flatnonzero(held_out)) if held_out.any() else everyone, settings.soft)
     rows = everyone.take(kept)
     prior = _law_for_all(rows)
-    bench = Bench(rows, _bins(rows.table, settings), prior)
+    training = TrainingRows(rows, _bins(rows.table, settings), prior)
     ridge = RIDGES[0]
-    candidates = _options(bench, settings, bool(held_out.any()))
+    candidates = _options(training, settings, bool(held_out.any()))
     thetas: list[Floats] = []
     for options in candidates:
         least = judge.least
-        _one_expert(bench, judge, options, settings)
+        _one_expert(training, judge, options, settings)
         if settings.n_experts > 1:
-            thetas = thetas or _starts(bench, judge, options, settings, rng)
-            _mixtures(bench, judge, thetas, options, settings)
+            thetas = thetas or _starts(training, judge, options, settings, rng)
+            _mixtures(training, judge, thetas, options, settings)
         ridge = options.ridge if judge.least < least else ridge
     state = judge.best
     assert state is not None
-    plain = _one_law(bench)
+    plain = _one_law(training)
     if held_out.any() and judge.is_no_worse(plain, state):
         state = plain
     if len(kept) < len(table):
@@ -164,40 +164,40 @@ def _law_for_all(rows: Rows) -> Floats:
     return fit_laws(rows.design, rows.targets, rows.weight, everywhere, nothing, RIDGES[0], rows.units.bounds, 1)[0]
 
 
-def _options(bench: Bench, settings: Settings, held_out: bool) -> list[GrowOptions]:
+def _options(training: TrainingRows, settings: Settings, held_out: bool) -> list[GrowOptions]:
     """How trees are grown, and laws fitted: with the ridge that was asked for, or with several that can be judged."""
     leaf = settings.min_samples_leaf
     if leaf is None:
-        leaf = max(5.0, 2.0 * bench.rows.design.shape[1]) * min(1.0, len(bench.rows.table) / 1000)
+        leaf = max(5.0, 2.0 * training.rows.design.shape[1]) * min(1.0, len(training.rows.table) / 1000)
     ridges = RIDGES if held_out and settings.affine else RIDGES[:1]  # a constant is free of any ridge
     if settings.ridge is not None:
         ridges = (settings.ridge,)
     return [GrowOptions(settings.max_depth, leaf, ridge) for ridge in ridges]
 
 
-def _one_expert(bench: Bench, judge: Judge, options: GrowOptions, settings: Settings) -> None:
+def _one_expert(training: TrainingRows, judge: Judge, options: GrowOptions, settings: Settings) -> None:
     """The law for all rows, and one tree: often they are enough."""
-    everyone = np.ones((1, len(bench.rows.table)), dtype=np.float32)
-    plain = _one_law(bench)
+    everyone = np.ones((1, len(training.rows.table)), dtype=np.float32)
+    plain = _one_law(training)
     judge.consider(plain)
-    tests, laws, leaf = bench.experts(everyone, options)
+    tests, laws, leaf = training.experts(everyone, options)
     tree = State(plain.theta, tests, laws)
     judge.consider(tree)
     if settings.n_experts == 1:
-        _climb(bench, judge, tree, leaf, options, settings)
+        _climb(training, judge, tree, leaf, options, settings)
 
 
-def _one_law(bench: Bench) -> State:
-    return State(np.zeros((1, bench.rows.standard.shape[1])), [STUB], bench.prior[None])
+def _one_law(training: TrainingRows) -> State:
+    return State(np.zeros((1, training.rows.standard.shape[1])), [STUB], training.prior[None])
 
 
 def _starts(
-    bench: Bench, judge: Judge, options: GrowOptions, settings: Settings, rng: np.random.Generator
+    training: TrainingRows, judge: Judge, options: GrowOptions, settings: Settings, rng: np.random.Generator
 ) -> list[Floats]:
     """Race starting points on a sample of the rows, with one law per expert; return the best."""
-    rows = bench.rows
+    rows = training.rows
     sample = np.arange(min(len(rows.table), RACE_ROWS))  # the order of a canonical table is as good as random
-    track = Bench(rows.take(sample), _bins(rows.table.take(sample), settings), bench.prior)
+    track = TrainingRows(rows.take(sample), _bins(rows.table.take(sample), settings), training.prior)
     flat = replace(options, max_depth=0)
     nothing = np.zeros((settings.n_experts, rows.standard.shape[1]))
     finished = []
@@ -220,7 +220,7 @@ def _distinct(finished: list[tuple[float, Floats]]) -> list[Floats]:
 
 
 def _owners(
-    kind: int, track: Bench, options: GrowOptions, settings: Settings, rng: np.random.Generator
+    kind: int, track: TrainingRows, options: GrowOptions, settings: Settings, rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Give every row to an expert: by clusters of x, clusters of (x, u), leaves of a tree, or at random, in turn."""
     rows, n_experts = track.rows, settings.n_experts
@@ -240,41 +240,50 @@ def _shares(owner: NDArray[np.intp], n_experts: int) -> Singles:
     return np.where(own, np.float32(OWN_SHARE), np.float32(0)) + np.float32((1 - OWN_SHARE) / n_experts)
 
 
-def _mixtures(bench: Bench, judge: Judge, thetas: list[Floats], options: GrowOptions, settings: Settings) -> None:
+def _mixtures(
+    training: TrainingRows, judge: Judge, thetas: list[Floats], options: GrowOptions, settings: Settings
+) -> None:
     """EM and hard phase from every start, and the joint phase from the best state of all."""
     best = Judge(judge.rows, judge.soft)
     for theta in thetas:
-        _em_and_hard_phase(bench, best, theta, options, settings)
-    _joint_phase(bench, best, options, settings)
+        _em_and_hard_phase(training, best, theta, options, settings)
+    _joint_phase(training, best, options, settings)
     judge.errors += best.errors
     if best.best is not None and best.least < judge.least:
         judge.best, judge.least = best.best, best.least
 
 
-def _em_and_hard_phase(bench: Bench, judge: Judge, theta: Floats, options: GrowOptions, settings: Settings) -> None:
-    share: Singles = bench.rows.gate_rows.probabilities(theta)
+def _em_and_hard_phase(
+    training: TrainingRows, judge: Judge, theta: Floats, options: GrowOptions, settings: Settings
+) -> None:
+    share: Singles = training.rows.gate_rows.probabilities(theta)
     for _ in range(settings.max_iter):
-        state, _, share = soft_round(bench, theta, share, options)
+        state, _, share = soft_round(training, theta, share, options)
         theta = state.theta
         judge.consider(state)
     for _ in range(settings.hard_iter):
-        state = hard_round(bench, theta, options, settings.soft).state
+        state = hard_round(training, theta, options, settings.soft).state
         theta = state.theta
         judge.consider(state)
 
 
-def _joint_phase(bench: Bench, judge: Judge, options: GrowOptions, settings: Settings) -> None:
+def _joint_phase(training: TrainingRows, judge: Judge, options: GrowOptions, settings: Settings) -> None:
     """Improve gate and laws of the best state together, let its gate regrow the trees, and once more."""
     for again in range(2 if settings.max_depth > 0 else 1):
         state = judge.best
         assert state is not None
         if again:
-            state = hard_round(bench, state.theta, options, settings.soft).state
-        _climb(bench, judge, state, bench.rows.leaves(state.tests), options, settings)
+            state = hard_round(training, state.theta, options, settings.soft).state
+        _climb(training, judge, state, training.rows.leaves(state.tests), options, settings)
 
 
 def _climb(
-    bench: Bench, judge: Judge, state: State, leaf: NDArray[np.int32], options: GrowOptions, settings: Settings
+    training: TrainingRows,
+    judge: Judge,
+    state: State,
+    leaf: NDArray[np.int32],
+    options: GrowOptions,
+    settings: Settings,
 ) -> None:
     seen = judge.rows.leaves(state.tests)
     steps = 0
@@ -286,6 +295,6 @@ def _climb(
             judge.consider(state, seen)
 
     final = improve(
-        state, bench.rows, leaf, bench.prior, options.ridge, settings.soft, settings.joint_iter, watch=watch
+        state, training.rows, leaf, training.prior, options.ridge, settings.soft, settings.joint_iter, watch=watch
     )
     judge.consider(final, seen)
