@@ -19,7 +19,7 @@ from moet.jit import BORROWING, INLINED
 from moet.model.bins import Bins
 from moet.model.partition import partition
 from moet.model.splits import fill_histogram, purity, scan_histogram, term
-from moet.model.subtree import Desk, grow_subtree
+from moet.model.subtree import Scratch, grow_subtree
 from moet.model.table import Table
 from moet.model.tree import LEAF
 
@@ -79,8 +79,8 @@ class Grower:
             capacity = min(capacity, 2 ** (max_depth + 1) - 1)
         # histograms of few bins, as of one-hot columns, are cheaper than sorting
         sorted_rows = min(SORTED_ROWS, 4 * int(bins.offset[-1]) // max(n_features, 1), n_rows)
-        self._desk = Desk.of(n_features, table.n_classes, sorted_rows)
-        self._bin_desk = Desk.of(1, table.n_classes, bins.crowd)
+        self._scratch = Scratch.of(n_features, table.n_classes, sorted_rows)
+        self._bin_scratch = Scratch.of(1, table.n_classes, bins.crowd)
         self._order = np.empty((2, n_rows + 1), dtype=np.int32)  # one more: rows are written before they are counted
         self._histograms = np.empty((stack, int(bins.offset[-1]) * table.n_classes))
         self._stack = np.empty((stack, 6), dtype=np.int64)
@@ -100,11 +100,11 @@ class Grower:
             True if options.criterion == "entropy" else None,
         )
         grown = (self._links, self._threshold, self._class_weight, leaf_of_row)
-        if len(table) <= len(self._desk.weight):
-            n_nodes = _grow_small(*rows, *limits, self._order, self._ranges, self._desk, *grown)
+        if len(table) <= len(self._scratch.weight):
+            n_nodes = _grow_small(*rows, *limits, self._order, self._ranges, self._scratch, *grown)
         else:
-            scratch = (self._order, self._histograms, self._stack, self._ranges, self._desk, self._bin_desk)
-            n_nodes = _grow(*rows, table.n_classes, *limits, *scratch, *grown)
+            space = (self._order, self._histograms, self._stack, self._ranges, self._scratch, self._bin_scratch)
+            n_nodes = _grow(*rows, table.n_classes, *limits, *space, *grown)
         feature, left, right = self._links[:, :n_nodes].copy()
         return GrownTree(feature, self._threshold[:n_nodes].copy(), left, right, self._class_weight[:n_nodes].copy())
 
@@ -198,7 +198,7 @@ def _end(
 @njit(**BORROWING)
 def _grow_small(
     codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, max_depth: int,
-    min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, ranges: Any, desk: Any, links: Any,
+    min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, ranges: Any, scratch: Any, links: Any,
     threshold: Any, class_weight: Any, leaf_of_row: Any,
 ) -> int:  # fmt: skip
     """Grow a tree on so few rows that none of its nodes needs a histogram: a fifth of a fit is then not compiled."""
@@ -206,11 +206,11 @@ def _grow_small(
     n_used, root_weight, empty, min_leaf = _begin(y, weight, offset, min_leaf, order, span, class_weight)
     zero, one = np.int64(0), np.int64(1)  # literals would have what is called with them compiled twice
     n_nodes = grow_subtree(
-        desk, codes, X, rows, y, weight, order, zero, n_used, offset, bin_value, exact, span, zero, zero, one,
+        scratch, codes, X, rows, y, weight, order, zero, n_used, offset, bin_value, exact, span, zero, zero, one,
         max_depth, min_leaf, (min_decrease - 1e-12) * root_weight, TIE, entropy, links, threshold, class_weight,
         leaf_of_row,
     )  # fmt: skip
-    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, desk.counts)
+    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, scratch.counts)
     return n_nodes
 
 
@@ -218,7 +218,8 @@ def _grow_small(
 def _grow(
     codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, C: int,
     max_depth: int, min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, histograms: Any,
-    stack: Any, ranges: Any, desk: Any, bin_desk: Any, links: Any, threshold: Any, class_weight: Any, leaf_of_row: Any,
+    stack: Any, ranges: Any, scratch: Any, bin_scratch: Any, links: Any, threshold: Any, class_weight: Any,
+    leaf_of_row: Any,
 ) -> Any:  # fmt: skip
     order = orders[0]
     spare = orders[1]
@@ -241,9 +242,9 @@ def _grow(
         node, start, end = stack[top, 0], stack[top, 1], stack[top, 2]
         depth, slot, filled = stack[top, 3], stack[top, 4], stack[top, 5]
         span = ranges[top]
-        if end - start <= len(desk.weight):
+        if end - start <= len(scratch.weight):
             n_nodes = grow_subtree(
-                desk, codes, X, rows, y, weight, order, start, end, offset, bin_value, exact, span, node, depth,
+                scratch, codes, X, rows, y, weight, order, start, end, offset, bin_value, exact, span, node, depth,
                 n_nodes, max_depth, min_leaf, least_gain, TIE, entropy, links, threshold, class_weight, leaf_of_row,
             )  # fmt: skip
             continue
@@ -267,11 +268,11 @@ def _grow(
             if not filled:
                 fill_histogram(histograms[slot], codes, y, weight, order, start, end, offset, span, C)
             best, k, low, high = scan_histogram(
-                histograms[slot], offset, span, total, desk.sides, min_leaf, tie, empty, entropy
+                histograms[slot], offset, span, total, scratch.sides, min_leaf, tie, empty, entropy
             )
         if k != LEAF and best - purity(terms, node_weight, entropy) >= least_gain:
             cut, middle = partition(
-                bin_desk, codes, X, rows, y, weight, order, spare, start, end, k, low, high, bin_value[offset[k] :],
+                bin_scratch, codes, X, rows, y, weight, order, spare, start, end, k, low, high, bin_value[offset[k] :],
                 exact[k], total, class_weight, n_nodes, min_leaf, tie, entropy,
             )  # fmt: skip
         if cut == np.inf:
@@ -290,7 +291,7 @@ def _grow(
         small_start, small_end, large_start, large_end = start, middle, middle, end
         if not left_is_smaller:
             small_start, small_end, large_start, large_end = middle, end, start, middle
-        subtract = depth + 1 < max_depth and large_end - large_start > len(desk.weight)
+        subtract = depth + 1 < max_depth and large_end - large_start > len(scratch.weight)
         if subtract:
             fill_histogram(histograms[slot + 1], codes, y, weight, order, small_start, small_end, offset, span, C)
             for j in range(n_features):
@@ -308,5 +309,5 @@ def _grow(
         ranges[top if left_is_smaller else top + 1, 0, k] = low
         top += 2
 
-    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, desk.counts)
+    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, scratch.counts)
     return n_nodes

@@ -13,9 +13,9 @@ from moet.model.splits import between, scan_sorted, sort_by_value
 
 @njit(**INTERNAL)
 def partition(
-    desk: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, spare: Any, start: int, end: int, k: int,
-    low: int, high: int, bin_value: Any, exact: bool, total: Any, class_weight: Any, child: int, min_leaf: float,
-    tie: float, entropy: bool | None,
+    scratch: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, spare: Any, start: int, end: int,
+    k: int, low: int, high: int, bin_value: Any, exact: bool, total: Any, class_weight: Any, child: int,
+    min_leaf: float, tie: float, entropy: bool | None,
 ) -> Any:  # fmt: skip
     """Split a node on feature ``k`` between bins ``low`` and ``high``: (threshold, first row that goes right).
 
@@ -48,7 +48,7 @@ def partition(
     cut = between(bin_value[low], bin_value[high])
     if not exact:
         unsure = spare[doubtful + 1 :]
-        cut = _refined(desk, X, rows, y, weight, unsure, k, class_weight[child], total, min_leaf, tie, entropy)
+        cut = _refined(scratch, X, rows, y, weight, unsure, k, class_weight[child], total, min_leaf, tie, entropy)
         for i in unsure:
             if X[rows[i], k] <= cut:
                 order[middle] = i
@@ -73,20 +73,21 @@ def _add_classes(y: Any, weight: Any, order: Any, start: int, end: int, class_we
 
 @njit(**INTERNAL)
 def _refined(
-    desk: Any, X: Any, rows: Any, y: Any, weight: Any, unsure: Any, k: int, base: Any, total: Any, min_leaf: float,
+    scratch: Any, X: Any, rows: Any, y: Any, weight: Any, unsure: Any, k: int, base: Any, total: Any, min_leaf: float,
     tie: float, entropy: bool | None,
 ) -> float:  # fmt: skip
     """Best threshold on feature ``k`` among some rows, above rows of class weights ``base``; inf if there is none."""
     n = len(unsure)
-    value, ids, label = desk.value[0], desk.ids[0], desk.row[1]
+    value, ids, label = scratch.value[0], scratch.ids[0], scratch.row[1]
     for t in range(n):
         i = np.uint32(unsure[t])
         value[t] = X[np.uint64(rows[i]), k]
         label[t] = y[i]
-        desk.weight[t] = weight[i]
-    sort_by_value(value, n, desk.row[2], desk.counts, ids)
+        scratch.weight[t] = weight[i]
+    sort_by_value(value, n, scratch.row[2], scratch.counts, ids)
     one, zero = np.int64(1), np.int64(0)  # literals would have what is called with them compiled twice
     _, found, at = scan_sorted(
-        desk.value, desk.ids, one, zero, n, label, desk.weight, base, total, desk.sides, min_leaf, tie, entropy
-    )
+        scratch.value, scratch.ids, one, zero, n, label, scratch.weight, base, total, scratch.sides,
+        min_leaf, tie, entropy,
+    )  # fmt: skip
     return between(value[ids[at - 1]], value[ids[at]]) if found >= 0 else np.inf

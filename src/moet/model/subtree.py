@@ -14,7 +14,7 @@ from moet.model.splits import between, distribute, purity, scan_sorted, sort_by_
 from moet.model.tree import LEAF
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch memory for the rows of one subtree, which are numbered from 0 on.
 
     Attributes
@@ -49,7 +49,7 @@ class Desk(NamedTuple):
     nothing: NDArray[np.float64]
 
     @classmethod
-    def of(cls, n_features: int, n_classes: int, capacity: int) -> Desk:
+    def of(cls, n_features: int, n_classes: int, capacity: int) -> Scratch:
         """Make room for subtrees of up to ``capacity`` rows."""
         return cls(
             np.empty((n_features, capacity)),
@@ -66,19 +66,19 @@ class Desk(NamedTuple):
 
 @njit(**INTERNAL)
 def _sort_features(
-    desk: Any, n: int, codes: Any, X: Any, rows: Any, offset: Any, bin_value: Any, exact: Any, span: Any
+    scratch: Any, n: int, codes: Any, X: Any, rows: Any, offset: Any, bin_value: Any, exact: Any, span: Any
 ) -> int:
-    """Fill the desk's values and orders, and return how many features differ."""
-    counts = desk.counts
-    row = desk.row[0]
-    bucket = desk.row[2]
+    """Fill values and orders of the scratch space, and return how many features differ."""
+    counts = scratch.counts
+    row = scratch.row[0]
+    bucket = scratch.row[2]
     n_lists = 0
     for k in range(codes.shape[1]):
         lowest = span[0, k]
         if exact[k] and lowest == span[1, k]:
             continue
-        value = desk.value[n_lists]
-        ids = desk.ids[n_lists]
+        value = scratch.value[n_lists]
+        ids = scratch.ids[n_lists]
         if exact[k]:
             for t in range(n):
                 code = codes[np.uint32(row[t]), k]
@@ -90,18 +90,18 @@ def _sort_features(
                 value[t] = X[np.uint64(rows[np.uint32(row[t])]), k]
             sort_by_value(value, n, bucket, counts, ids)
         if value[ids[0]] < value[ids[n - 1]]:
-            desk.feature[n_lists] = k
+            scratch.feature[n_lists] = k
             n_lists += 1
     return n_lists
 
 
 @njit(**INTERNAL)
-def _hand_down(desk: Any, n_lists: int, start: int, end: int) -> None:
+def _hand_down(scratch: Any, n_lists: int, start: int, end: int) -> None:
     """Put the rows that go left first in every list, keeping their order."""
-    goes_left = desk.row[2]
-    spare = desk.ids[desk.ids.shape[0] - 1]
+    goes_left = scratch.row[2]
+    spare = scratch.ids[scratch.ids.shape[0] - 1]
     for f in range(n_lists):
-        ids = desk.ids[f]
+        ids = scratch.ids[f]
         middle = np.uint32(start)
         n_right = np.uint32(0)
         for t in range(start, end):  # without a branch: it would be mispredicted half the time
@@ -117,7 +117,7 @@ def _hand_down(desk: Any, n_lists: int, start: int, end: int) -> None:
 
 @njit(**INTERNAL)
 def grow_subtree(
-    desk: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, start: int, end: int, offset: Any,
+    scratch: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, start: int, end: int, offset: Any,
     bin_value: Any, exact: Any, span: Any, root: int, root_depth: int, n_nodes: int, max_depth: int, min_leaf: float,
     least_gain: float, tie_share: float, entropy: bool | None, links: Any, threshold: Any, class_weight: Any,
     leaf_of_row: Any,
@@ -125,14 +125,14 @@ def grow_subtree(
     """Grow all that is below node ``root``, whose rows are ``order[start:end]``, and return the number of nodes."""
     n = end - start
     feature, left, right = links[0], links[1], links[2]
-    row, label, goes_left = desk.row[0], desk.row[1], desk.row[2]
-    stack = desk.stack
+    row, label, goes_left = scratch.row[0], scratch.row[1], scratch.row[2]
+    stack = scratch.stack
     for t in range(n):
         i = order[start + t]
         row[t] = i
         label[t] = y[i]
-        desk.weight[t] = weight[i]
-        desk.ids[0, t] = t
+        scratch.weight[t] = weight[i]
+        scratch.ids[0, t] = t
     C = class_weight.shape[1]
     n_lists = np.int64(-1)  # not sorted yet
     top = 1
@@ -153,23 +153,23 @@ def grow_subtree(
         middle = first
         if depth < max_depth and largest < node_weight and node_weight >= 2 * min_leaf:
             if n_lists < 0:
-                n_lists = _sort_features(desk, n, codes, X, rows, offset, bin_value, exact, span)
+                n_lists = _sort_features(scratch, n, codes, X, rows, offset, bin_value, exact, span)
             best, found, middle = scan_sorted(
-                desk.value, desk.ids, n_lists, first, last, label, desk.weight, desk.nothing, total, desk.sides,
-                min_leaf, tie_share * node_weight, entropy,
+                scratch.value, scratch.ids, n_lists, first, last, label, scratch.weight, scratch.nothing, total,
+                scratch.sides, min_leaf, tie_share * node_weight, entropy,
             )  # fmt: skip
             if best - purity(terms, node_weight, entropy) < least_gain:
                 found = -1
         if found < 0:
             feature[node] = left[node] = right[node] = LEAF
             threshold[node] = 0.0
-            ids = desk.ids[own]
+            ids = scratch.ids[own]
             for t in range(first, last):
                 leaf_of_row[row[ids[t]]] = node
             continue
 
-        ids, value = desk.ids[found], desk.value[found]
-        feature[node] = desk.feature[found]
+        ids, value = scratch.ids[found], scratch.value[found]
+        feature[node] = scratch.feature[found]
         threshold[node] = between(value[ids[middle - 1]], value[ids[middle]])
         left[node] = n_nodes
         right[node] = n_nodes + 1
@@ -178,9 +178,9 @@ def grow_subtree(
         for t in range(first, last):
             i = ids[t]
             goes_left[i] = t < middle
-            class_weight[n_nodes if t < middle else n_nodes + 1, label[i]] += desk.weight[i]
+            class_weight[n_nodes if t < middle else n_nodes + 1, label[i]] += scratch.weight[i]
         if depth + 1 < max_depth:
-            _hand_down(desk, n_lists, first, last)
+            _hand_down(scratch, n_lists, first, last)
         for child in range(2):
             stack[top, 0], stack[top, 3], stack[top, 4] = n_nodes + child, depth + 1, found
             stack[top, 1], stack[top, 2] = (middle, last) if child else (first, middle)
