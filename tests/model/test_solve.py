@@ -58,7 +58,7 @@ def test_newton_finds_the_optimum_of_lbfgs_in_a_few_steps(l2):
     theta = problem.theta
     for _ in range(8):
         theta = _newton(problem.rows, theta, h, scale * l2)
-    best = problem.rows.climb_expected(problem.theta, h, l2, steps=500)
+    best = problem.rows.maximize_expected(problem.theta, h, l2, steps=500)
     # adding one vector to all experts changes no probability
     np.testing.assert_allclose(theta - theta.mean(axis=0), best - best.mean(axis=0), atol=0.01)
     slope = problem.expected_slope(theta, h) / scale - l2 * theta

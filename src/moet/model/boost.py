@@ -81,7 +81,7 @@ def linear_start(rows: GateRows, settings: Settings) -> tuple[Floats, Voters]:
     n_classes, table = rows.table.n_classes, rows.table
     target = np.ascontiguousarray(np.eye(n_classes, dtype=np.float32)[table.y].T)
     start = np.zeros((n_classes, table.X.shape[1] + 1))
-    linear = rows.climb_expected(start, target, l2=settings.gate_l2, steps=LINEAR_STEPS)
+    linear = rows.maximize_expected(start, target, l2=settings.gate_l2, steps=LINEAR_STEPS)
     X, share = standardised(rows), table.weight / table.weight.sum()
     for _ in range(INTERCEPT_STEPS):  # the ridge is not meant for the intercept: probabilities must have the right mean
         linear[:, -1] += log_shares(table) - np.log(share @ softmax(X @ linear.T, axis=1))

@@ -165,4 +165,4 @@ def refit_gate_on_rightness(training: TrainingRows, theta: Floats, experts: Expe
     likelihood = np.where(np.compress(telling, right, axis=1), np.float32(RIGHT), np.float32(WRONG))
     scale = float(rows.table.weight.sum())
     telling_rows = rows.take(np.flatnonzero(telling))
-    return telling_rows.climb(theta, likelihood, l2, steps, scale)
+    return telling_rows.maximize_likelihood(theta, likelihood, l2, steps, scale)

@@ -42,7 +42,7 @@ def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Flo
     n_classes = rows.table.n_classes
     target = np.ascontiguousarray(np.eye(n_classes, dtype=np.float32)[rows.table.y].T)
     start = np.zeros((n_classes, rows.table.X.shape[1] + 1))
-    policy = rows.climb_expected(start, target, l2=1e-4, steps=30)
+    policy = rows.maximize_expected(start, target, l2=1e-4, steps=30)
     classes = np.arange(n_experts) % n_classes
     noise = 0.1 if n_experts <= n_classes else 1.0
     return policy[classes] + noise * random_gate(rows, n_experts, rng)

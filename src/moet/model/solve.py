@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from moet.model.climb import climb
 from moet.model.gate import (
     BLOCK,
     Scaler,
@@ -20,6 +19,7 @@ from moet.model.gate import (
     gate_probabilities,
     to_responsibilities,
 )
+from moet.model.lbfgs import maximize_likelihood
 from moet.model.table import Table
 
 GateSolver = Literal["likelihood", "lbfgs", "newton", "gradient", "adam"]
@@ -59,12 +59,14 @@ class GateRows:
         value, gradient = expected_objective(self._blocks, self.table.weight, theta, responsibility)
         return value, gradient
 
-    def climb(self, theta: Floats, likelihood: Singles, l2: float, steps: int, scale: float | None = None) -> Floats:
+    def maximize_likelihood(
+        self, theta: Floats, likelihood: Singles, l2: float, steps: int, scale: float | None = None
+    ) -> Floats:
         """Take L-BFGS steps on Σ w log Σ_j g_j P_j divided by ``scale``, by default the weight of the rows."""
         scale = float(self.table.weight.sum()) if scale is None else scale
-        return climb(self._blocks, self.table.weight, theta, likelihood, scale, l2, steps)
+        return maximize_likelihood(self._blocks, self.table.weight, theta, likelihood, scale, l2, steps)
 
-    def climb_expected(self, theta: Floats, responsibility: Singles, l2: float, steps: int) -> Floats:
+    def maximize_expected(self, theta: Floats, responsibility: Singles, l2: float, steps: int) -> Floats:
         """Take L-BFGS steps on the mean of :meth:`expected`."""
         scale = float(self.table.weight.sum())
 
@@ -118,10 +120,10 @@ class GateStep:
     def __call__(self, rows: GateRows, theta: Floats, likelihood: Singles, steps: int) -> Floats:
         """Return improved parameters. ``steps`` bounds the iterations of "likelihood" and "lbfgs"."""
         if self.solver == "likelihood":
-            return rows.climb(theta, likelihood, self.l2, steps)
+            return rows.maximize_likelihood(theta, likelihood, self.l2, steps)
         responsibility, _ = rows.responsibilities(theta, likelihood)
         if self.solver == "lbfgs":
-            return rows.climb_expected(theta, responsibility, self.l2, steps)
+            return rows.maximize_expected(theta, responsibility, self.l2, steps)
         scale = rows.table.weight.sum()
         if self.solver == "newton":
             return _newton(rows, theta, responsibility, scale * self.l2)

@@ -93,7 +93,7 @@ def soft_round(training: TrainingRows, theta: Floats, share: Singles, options: G
     state = State(theta, tests, laws)
     likelihood = likelihoods(state, training.rows, leaf, share)
     gate = training.rows.gate_rows
-    theta = gate.climb(theta, likelihood, GATE_L2, GATE_STEPS)
+    theta = gate.maximize_likelihood(theta, likelihood, GATE_L2, GATE_STEPS)
     share, _ = gate.responsibilities(theta, likelihood)
     return Round(State(theta, tests, laws), leaf, share)
 

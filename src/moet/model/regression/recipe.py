@@ -184,7 +184,7 @@ def _one_expert(training: TrainingRows, judge: Judge, options: GrowOptions, sett
     tree = State(plain.theta, tests, laws)
     judge.consider(tree)
     if settings.n_experts == 1:
-        _climb(training, judge, tree, leaf, options, settings)
+        _improve_jointly(training, judge, tree, leaf, options, settings)
 
 
 def _one_law(training: TrainingRows) -> State:
@@ -203,7 +203,7 @@ def _starts(
     finished = []
     for kind in range(settings.n_init):
         share = _shares(_owners(kind, track, options, settings, rng), settings.n_experts)
-        theta = track.rows.gate_rows.climb_expected(nothing, share, GATE_L2, GATE_STEPS)
+        theta = track.rows.gate_rows.maximize_expected(nothing, share, GATE_L2, GATE_STEPS)
         for _ in range(RACE_ROUNDS):
             state, _, share = soft_round(track, theta, share, flat)
             theta = state.theta
@@ -274,10 +274,10 @@ def _joint_phase(training: TrainingRows, judge: Judge, options: GrowOptions, set
         assert state is not None
         if again:
             state = hard_round(training, state.theta, options, settings.soft).state
-        _climb(training, judge, state, training.rows.leaves(state.tests), options, settings)
+        _improve_jointly(training, judge, state, training.rows.leaves(state.tests), options, settings)
 
 
-def _climb(
+def _improve_jointly(
     training: TrainingRows,
     judge: Judge,
     state: State,

@@ -17,7 +17,7 @@ def objective(problem, theta, l2):
 @pytest.mark.parametrize("l2", [1e-4, 1e-3, 1e-1])
 def test_it_reaches_the_summit_that_scipy_reaches(l2):
     problem = GateProblem(0, 800, 3, 3)
-    theta = problem.rows.climb(problem.theta, problem.likelihood, l2, steps=300)
+    theta = problem.rows.maximize_likelihood(problem.theta, problem.likelihood, l2, steps=300)
     best = minimize(
         lambda flat: -objective(problem, flat.reshape(theta.shape), l2),
         problem.theta.ravel(),
@@ -31,7 +31,9 @@ def test_it_reaches_the_summit_that_scipy_reaches(l2):
 @settings(max_examples=60)
 def test_every_further_step_climbs(seed, n_experts, n, l2):
     problem = GateProblem(seed, n, n_experts, 2, spread=3.0)
-    climbed = [problem.rows.climb(problem.theta, problem.likelihood, l2, steps) for steps in (0, 1, 3, 12)]
+    climbed = [
+        problem.rows.maximize_likelihood(problem.theta, problem.likelihood, l2, steps) for steps in (0, 1, 3, 12)
+    ]
     values = [objective(problem, theta, l2) for theta in climbed]
     assert (np.diff(values) > -1e-5).all()
 
@@ -39,8 +41,8 @@ def test_every_further_step_climbs(seed, n_experts, n, l2):
 def test_no_step_leaves_the_gate_as_it_was_and_a_step_does_not_write_to_it():
     problem = GateProblem(1, 200, 3, 2)
     before = problem.theta.copy()
-    same = problem.rows.climb(problem.theta, problem.likelihood, l2=0.0, steps=0)
-    moved = problem.rows.climb(problem.theta, problem.likelihood, l2=0.0, steps=5)
+    same = problem.rows.maximize_likelihood(problem.theta, problem.likelihood, l2=0.0, steps=0)
+    moved = problem.rows.maximize_likelihood(problem.theta, problem.likelihood, l2=0.0, steps=5)
     np.testing.assert_array_equal(same, before)
     np.testing.assert_array_equal(problem.theta, before)
     assert np.abs(moved - before).max() > 0.01
@@ -48,7 +50,7 @@ def test_no_step_leaves_the_gate_as_it_was_and_a_step_does_not_write_to_it():
 
 def test_only_the_balance_between_rows_and_penalty_depends_on_the_scale():
     problem = GateProblem(2, 400, 3, 2)
-    climb = problem.rows.climb
-    plain = climb(problem.theta, problem.likelihood, l2=1e-2, steps=200)
-    scaled = climb(problem.theta, problem.likelihood, l2=1e-3, steps=200, scale=10 * float(problem.weight.sum()))
+    maximize = problem.rows.maximize_likelihood
+    plain = maximize(problem.theta, problem.likelihood, l2=1e-2, steps=200)
+    scaled = maximize(problem.theta, problem.likelihood, l2=1e-3, steps=200, scale=10 * float(problem.weight.sum()))
     np.testing.assert_allclose(plain, scaled, atol=2e-2)

@@ -26,7 +26,7 @@ VISIBLE = 1e-12
 be raised: where experts are nearly always right, long walks of tiny gains (1e-10) still move accuracy."""
 
 
-def climb(
+def maximize_likelihood(
     blocks: NDArray[np.float32],
     weight: NDArray[np.float64],
     theta: NDArray[np.float64],
@@ -44,7 +44,7 @@ def climb(
     known = np.empty((2 * MEMORY, *theta.shape))
     places = np.empty((6, *theta.shape))
     work = np.empty((len(theta) + 2, BLOCK), dtype=np.float32)
-    _climb(blocks, weight, point, likelihood, scale, l2, steps, known, np.empty((2, MEMORY)), places, work)
+    _ascend(blocks, weight, point, likelihood, scale, l2, steps, known, np.empty((2, MEMORY)), places, work)
     return point
 
 
@@ -107,7 +107,7 @@ def _direct(direction: Any, known: Any, inverse: Any, share: Any, n_known: int) 
 
 
 @njit(**BORROWING)
-def _climb(
+def _ascend(
     blocks: Any, weight: Any, point: Any, likelihood: Any, scale: float, l2: float, steps: int, known: Any, pairs: Any,
     places: Any, work: Any,
 ) -> None:  # fmt: skip
