@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moet import Mixture, Tree
 from moet.errors import InputError, ModelError
-from moet.model.route import leaves_of_rows
+from moet.model.prediction_kernels import leaves_of_rows
 
 from .strategies import bits, hard_points, mixtures
 

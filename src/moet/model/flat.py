@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.model.route import BLOCK, leaf_of_state, leaves_of_rows, soft_probabilities
+from moet.model.prediction_kernels import BLOCK, leaf_of_state, leaves_of_rows, soft_probabilities
 from moet.model.tree import LEAF
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from moet.jit import BORROWING, INLINED
 from moet.model.flat import Routing, read_only_view
+from moet.model.prediction_kernels import leaf_of_state
 from moet.model.regression.tree import RegressionTree
-from moet.model.route import leaf_of_state
 
 NONE = -1
 """Returned by the kernels where no row overflows."""
