@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier
 from moet.distill import DistilledClassifier
-from moet.distill.tables import default_teacher
+from moet.distill.distilled_classifier import default_teacher
 from moet.study.supervised.datasets import SOURCES, Dataset, load
 from moet.study.supervised.encode import encoder
 from moet.study.supervised.protocol import score

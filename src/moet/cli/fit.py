@@ -155,7 +155,7 @@ def _finished(mixture: Mixture, X: pd.DataFrame, digits: int | None, seed: int) 
     """
     import numpy as np
 
-    from moet.distill.tables import recombined
+    from moet.distill.distilled_classifier import recombined
     from moet.model.digits import EXACT, rounded, simplify
 
     if digits is not None and digits < EXACT:

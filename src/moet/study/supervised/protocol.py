@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from moet.distill.tables import DistilledClassifier
+from moet.distill.distilled_classifier import DistilledClassifier
 from moet.model.classifier import MoETClassifier
 from moet.study.supervised.datasets import SOURCES, Dataset
 from moet.study.supervised.encode import encoder

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from moet import Box, MoETClassifier, explain, load, save, verify
 from moet.distill import DistilledClassifier
-from moet.distill.tables import CAREFUL_VOTES, VOTES, default_teacher, recombined
+from moet.distill.distilled_classifier import CAREFUL_VOTES, VOTES, default_teacher, recombined
 from moet.errors import InputError
 from moet.verify import Proved
 
