@@ -20,7 +20,7 @@ import numpy as np
 
 from moet import MoETRegressor, teachers
 from moet.distill import Teacher, distill, evaluate, tune
-from moet.distill.evaluate import play_report
+from moet.distill.evaluation import play_report
 from moet.teachers.adapters import checked
 
 EPISODES, REPORT = 100, 12_345

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from moet import MoETClassifier, teachers
 from moet.distill import Evaluation, Policy, Teacher, distill, evaluate
 from moet.distill.dataset import Importance
-from moet.distill.evaluate import play_report
+from moet.distill.evaluation import play_report
 from moet.distill.selection import Selection
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes

@@ -27,7 +27,7 @@ def test_the_parts_that_people_meet_first_have_examples():
     first = {
         "moet.model.digits",
         "moet.model.mixture",
-        "moet.explain.rules",
+        "moet.explain.rule_lists",
         "moet.distill.viper",
         "moet.distill.policy",
     }

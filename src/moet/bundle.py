@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from moet.errors import InputError
-from moet.export.c import c
+from moet.export.c_source import c
 from moet.files import written_whole
 from moet.model.file import as_mixture, digest, encoded
 from moet.model.mixture import Mixture

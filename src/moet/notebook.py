@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moet.distill.evaluate import Evaluation
+    from moet.distill.evaluation import Evaluation
     from moet.distill.outcome import Distillation
     from moet.model.file import Model
     from moet.model.mixture import Mixture
@@ -29,7 +29,7 @@ def table(title: str, figures: Mapping[str, object]) -> str:
 
 def mixture_html(mixture: Mixture) -> str:
     """Size of a model, and its rules if they are few."""
-    from moet.explain.rules import rules
+    from moet.explain.rule_lists import rules
     from moet.model.text import summary
 
     if mixture.size.leaves <= MOST_LEAVES:

@@ -23,7 +23,7 @@ def gridworld(
     as_json: AsJson = False,
 ) -> None:
     """How large trees and mixtures must be to be right in every cell of a grid (the paper's Table 1)."""
-    from moet.study.gridworld import PUBLISHED, gridworld_table
+    from moet.study.paper_table import PUBLISHED, gridworld_table
     from moet.study.tables import to_markdown
 
     table = gridworld_table(sizes or tuple(PUBLISHED), seeds, verbose=1)

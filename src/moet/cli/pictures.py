@@ -20,12 +20,12 @@ from moet.envs.catalog import resolve
 from moet.envs.rollout import play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.errors import InputError
+from moet.explain.decision_surfaces import draw_surfaces, surfaces
 from moet.explain.experts import draw_owned_surfaces, draw_ownership, ownership
 from moet.explain.gate import draw_gate, gate_table
 from moet.explain.regions import Answer, Axis, decision_regions, draw_regions
-from moet.explain.surfaces import draw_surfaces, surfaces
 from moet.explain.text import feature_index, number, with_units
-from moet.explain.trajectory import draw_trajectory, trajectory
+from moet.explain.trajectories import draw_trajectory, trajectory
 from moet.explain.trees import DEPTH, draw_trees, drawn_trees
 from moet.model.file import as_mixture
 from moet.model.regression.mixture import RegressionMixture

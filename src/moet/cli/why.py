@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moet.explain import Why
-    from moet.explain.why import Check, Contest, Opinion
+    from moet.explain.reasons import Check, Contest, Opinion
     from moet.model.base import BaseMixture
     from moet.model.mixture import Mixture
     from moet.model.regression.mixture import RegressionMixture

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.dataset import Labelled, Sample
-from moet.distill.evaluate import agreement
+from moet.distill.evaluation import agreement
 from moet.distill.line import can_be_moved, moved
 from moet.distill.outcome import Candidate, Distillation
 from moet.distill.policy import Policy

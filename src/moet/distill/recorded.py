@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from moet.distill.dataset import Sample
-from moet.distill.evaluate import agreement
+from moet.distill.evaluation import agreement
 from moet.distill.policy import Policy
 from moet.distill.student import check_student, fit_student
 from moet.envs.rollout import bootstrap_interval

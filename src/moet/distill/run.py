@@ -13,7 +13,7 @@ import numpy as np
 from moet import __version__
 from moet.distill.checkpoint import Checkpoint, Store
 from moet.distill.dataset import Importance, Labelled, Sample, Weighting, q_gap, training_sample
-from moet.distill.evaluate import agreement
+from moet.distill.evaluation import agreement
 from moet.distill.outcome import Distillation, Iteration
 from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking

@@ -3,17 +3,17 @@
 A picture is made in two steps: a function computes what is to be seen, another one draws it.
 """
 
+from moet.explain.decision_surfaces import draw_surfaces, surfaces
 from moet.explain.experts import draw_owned_surfaces, draw_ownership, ownership
 from moet.explain.explorer import explorer
 from moet.explain.gate import draw_gate, gate_table
+from moet.explain.law_reasons import WhyLaw, why_law
+from moet.explain.reasons import Why, why
 from moet.explain.regions import Axis, decision_regions, draw_regions
-from moet.explain.rules import rules
+from moet.explain.rule_lists import rules
 from moet.explain.style import save_figure
-from moet.explain.surfaces import draw_surfaces, surfaces
-from moet.explain.trajectory import draw_trajectory, trajectory
+from moet.explain.trajectories import draw_trajectory, trajectory
 from moet.explain.trees import draw_trees, drawn_trees
-from moet.explain.why import Why, why
-from moet.explain.why_law import WhyLaw, why_law
 
 __all__ = [
     "Axis",

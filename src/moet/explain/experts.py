@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moet.explain.decision_surfaces import Surfaces, paint_surface
 from moet.explain.regions import Axis, Regions, add_legend, grid, outline, paint
 from moet.explain.style import class_looks, expert_looks, literal, new_figure
-from moet.explain.surfaces import Surfaces, paint_surface
 from moet.model.file import as_mixture
 from moet.model.text import printable
 

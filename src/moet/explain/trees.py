@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moet.errors import InputError
+from moet.explain.reasons import path_of
 from moet.explain.style import class_looks, literal, new_figure
 from moet.explain.text import number, probability, threshold_digits, with_units
-from moet.explain.why import path_of
 from moet.model.file import Model, as_model
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import printable

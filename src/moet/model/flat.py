@@ -41,7 +41,7 @@ _NODE = ("feature", "left", "right")
 
 
 class Routing(NamedTuple):
-    """What finds the leaf of a state, in the layout that :mod:`moet.model.route` describes."""
+    """What finds the leaf of a state, in the layout that :mod:`moet.model.prediction_kernels` describes."""
 
     gate: NDArray[np.float64]
     roots: NDArray[np.int32]

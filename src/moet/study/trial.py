@@ -9,7 +9,7 @@ from typing import Any
 
 from moet.distill import Policy, distill
 from moet.distill.checkpoint import Store
-from moet.distill.evaluate import agreement
+from moet.distill.evaluation import agreement
 from moet.distill.outcome import Distillation
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from moet.explain.rules import rules
+from moet.explain.rule_lists import rules
 from moet.model.file import digest
 from moet.page import assembled
 from moet.study.audit.findings import Audit, Finding

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from moet.explain.rules import rules
+from moet.explain.rule_lists import rules
 from moet.page import assembled
 from moet.study.outcome import Measured, Outcome
 from moet.study.pareto import FAMILIES, after, front

@@ -87,7 +87,7 @@ def walk(
         values of the two terms whose difference an entry is add up to.
     n_experts : int64 (2,)
     nodes_*, threshold_*, only_*
-        Trees in the layout of :mod:`moet.model.route`; group of all leaves below a node, or -1.
+        Trees in the layout of :mod:`moet.model.prediction_kernels`; group of all leaves below a node, or -1.
     far : float64 (d,)
         Stands in for infinity where a number is needed.
     places : int32 (capacity, 5), lo, hi, hint : float64 (capacity, d), above : bool (capacity, d)

@@ -48,7 +48,7 @@ def possible_classes(
     lo, hi : float64 (n_boxes, d), above : bool (n_boxes, d)
         The boxes; x > lo where ``above``.
     gate, roots, nodes, threshold
-        As in :mod:`moet.model.route`.
+        As in :mod:`moet.model.prediction_kernels`.
     errors : float64 (n_experts,)
         Bounds of the errors of the logits.
     value : float64 (n_nodes, n_classes)

@@ -155,7 +155,7 @@ class Why(Reasons):
     closest: Closest | Unknown
 
     def __str__(self) -> str:
-        from moet.explain.why_text import describe
+        from moet.explain.reason_text import describe
 
         return describe(self)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet.errors import InputError
-from moet.study.gridworld import SmallestTree, gridworld_table
+from moet.study.paper_table import SmallestTree, gridworld_table
 
 POINTS = [(float(x), float(y)) for x in range(3) for y in range(3)]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moet.explain.columns import Columns
+from moet.explain.law_reasons import Law, WhyLaw
+from moet.explain.reasons import Check, Opinion, Reasons, Why
 from moet.explain.text import INDENT, number, probability
-from moet.explain.why import Check, Opinion, Reasons, Why
-from moet.explain.why_law import Law, WhyLaw
 from moet.model.schema import Schema
 from moet.model.text import count, printable
 

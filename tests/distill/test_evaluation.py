@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet import Mixture, Tree, save
 from moet.distill import Policy, Teacher, evaluate
-from moet.distill.evaluate import agreement, play_report, regret
+from moet.distill.evaluation import agreement, play_report, regret
 from moet.envs.catalog import resolve
 from moet.envs.rollout import bootstrap_interval
 from moet.errors import InputError, ModelError, TaskError

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moet.errors import InputError, ModelError
+from moet.explain.reasons import Check, Reasons, contest_of, logits_of, path_of
 from moet.explain.text import with_units
-from moet.explain.why import Check, Reasons, contest_of, logits_of, path_of
 from moet.model.file import as_model
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import how_to_harden
@@ -63,7 +63,7 @@ class WhyLaw(Reasons):
     laws: tuple[Law, ...]
 
     def __str__(self) -> str:
-        from moet.explain.why_text import describe_law
+        from moet.explain.reason_text import describe_law
 
         return describe_law(self)
 
