@@ -63,8 +63,7 @@ def evaluation_html(found: Evaluation) -> str:
 
 def distillation_html(run: Distillation) -> str:
     """How the policy that was kept did, and what it is."""
-    from moet.errors import ModelError
-    from moet.model.file import as_model
+    from moet.model.file import model_or_none
 
     score = run.score
     figures = {
@@ -73,11 +72,8 @@ def distillation_html(run: Distillation) -> str:
         "kept": f"student {run.selected} of {len(run.history)}",
         "states": len(run.data),
     }
-    try:
-        model = model_html(as_model(run.policy))
-    except ModelError:
-        model = ""
-    return table("distillation", figures) + model
+    model = model_or_none(run.policy)
+    return table("distillation", figures) + ("" if model is None else model_html(model))
 
 
 def verdict_html(verdict: Verdict) -> str:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from moet import MoETClassifier
-from moet.model.sizes import LADDER, Tried, choose_size, front_lines, ladder, smallest_within, stalled
+from moet.model.sizes import SIZES, Tried, choose_size, front_lines, candidate_sizes, smallest_within, stalled
 
 
 def tried(*scores, leaves=None):
@@ -22,9 +22,9 @@ def test_three_sizes_that_bring_nothing_end_the_search():
 
 
 def test_every_size_has_a_leaf_for_every_class():
-    assert ladder(2) == list(LADDER)
-    assert ladder(50)[0] == (8, 3)
-    assert ladder(10**6) == [LADDER[-1]]
+    assert candidate_sizes(2) == list(SIZES)
+    assert candidate_sizes(50)[0] == (8, 3)
+    assert candidate_sizes(10**6) == [SIZES[-1]]
 
 
 def test_one_line_is_enough_where_one_line_decides():

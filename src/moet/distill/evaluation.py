@@ -14,8 +14,8 @@ from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import FeatureFunction, Floats, Task
-from moet.errors import InputError, ModelError
-from moet.model.file import as_model
+from moet.errors import InputError
+from moet.model.file import as_model, model_or_none
 from moet.model.mixture import Size
 from moet.model.regression.mixture import RegressionMixture
 from moet.teachers.adapters import checked
@@ -239,17 +239,12 @@ def _distinct_games(episodes: Episodes, task: Task) -> int | None:
 
 
 def _size_of(player: Policy | Teacher) -> Size | None:
-    try:
-        return as_model(player).size
-    except ModelError:
-        return None
+    model = model_or_none(player)
+    return None if model is None else model.size
 
 
 def _numbers_of(player: Policy | Teacher) -> int | None:
-    try:
-        model = as_model(player)
-    except ModelError:
-        return None
+    model = model_or_none(player)
     return model.n_numbers if isinstance(model, RegressionMixture) else None
 
 
@@ -258,12 +253,9 @@ def _microseconds(player: Policy | Teacher, observations: Floats) -> float:
     states = observations[:TIMED_DECISIONS]
     if isinstance(player, Policy):
         states = player.task.view(states)
-        try:
-            decide: Any = as_model(player.model).act
-        except ModelError:
-            decide = None
-        if decide is not None:
-            return _median_time(decide, list(states))
+        model = model_or_none(player.model)
+        if model is not None:
+            return _median_time(model.act, list(states))
         return _median_time(player.predict, [state[None, :] for state in states])
     return _median_time(player.act, [state[None, :] for state in states])
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.envs.catalog import known, resolve
 from moet.envs.task import Floats, Task
-from moet.errors import InputError, ModelError, TaskError
-from moet.model.file import Model, as_model, load
+from moet.errors import InputError, TaskError
+from moet.model.file import Model, as_model, load, model_or_none
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 
@@ -75,11 +75,8 @@ class Policy:
         """
         if isinstance(model, Policy):
             return cls(model.model, task, model.provenance)
-        try:
-            mixture = as_model(model)
-        except ModelError:
-            if not hasattr(model, "predict"):
-                raise
+        mixture = model_or_none(model) if hasattr(model, "predict") else as_model(model)
+        if mixture is None:
             return cls(model, task)
         if mixture.n_features != len(task.feature_names):
             raise TaskError(

@@ -13,7 +13,7 @@ from moet.envs.task import Task
 from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
 from moet.model.regression.regressor import MoETRegressor
-from moet.model.sizes import Tried, ladder, smallest_within, stalled
+from moet.model.sizes import Tried, candidate_sizes, smallest_within, stalled
 from moet.teachers.teacher import Teacher
 
 SHARE = 0.02
@@ -64,7 +64,7 @@ def choose_size(
     stores: list[Store | None] = []
     tolerance, wanted = 0.0, float("inf")
     kind = MoETRegressor if task.continuous else MoETClassifier
-    for experts, depth in LAWS if task.continuous else ladder(len(task.action_names)):
+    for experts, depth in LAWS if task.continuous else candidate_sizes(len(task.action_names)):
         student = kind(n_experts=experts, max_depth=depth, prediction=prediction)
         run = Run(teacher, task, student, settings, warns=not runs)
         name = f"E{experts}-D{depth}"

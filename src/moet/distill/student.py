@@ -12,8 +12,8 @@ from sklearn.utils.validation import has_fit_parameter
 from moet.distill.dataset import Sample
 from moet.envs.box import ActionBox
 from moet.envs.task import Task
-from moet.errors import InputError, ModelError
-from moet.model.file import Model, as_model
+from moet.errors import InputError
+from moet.model.file import model_or_none
 
 
 def check_student(student: Any, task: Task, weighted: bool) -> None:
@@ -62,19 +62,14 @@ def fit_student(prototype: Any, sample: Sample, seed: int, box: ActionBox | None
     if has_fit_parameter(student, "groups"):  # rows of one episode must not end up on both sides of a split
         extra["groups"] = sample.episode
     student.fit(sample.features, sample.actions, **extra)
-    try:
-        model: Model = as_model(student)
-    except ModelError:
-        return student
-    return model.prune()
+    model = model_or_none(student)
+    return student if model is None else model.prune()
 
 
 def leaf_count(model: Any) -> int | None:
     """Leaves of a mixture, None for any other model."""
-    try:
-        return as_model(model).size.leaves
-    except ModelError:
-        return None
+    held = model_or_none(model)
+    return None if held is None else held.size.leaves
 
 
 def weighted_error(model: Any, sample: Sample, box: ActionBox | None = None) -> float:

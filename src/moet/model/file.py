@@ -61,6 +61,14 @@ def as_model(model: Any) -> Model:
     raise ModelError(f"expected a Mixture, or a fitted model that holds one, got {type(model).__name__}")
 
 
+def model_or_none(model: Any) -> Model | None:
+    """Return the mixture that ``model`` is or holds, None for models of other kinds."""
+    try:
+        return as_model(model)
+    except ModelError:
+        return None
+
+
 def as_mixture(model: Any) -> Mixture:
     """Return the mixture that ``model`` is or holds, as :func:`as_model` does, if it answers with labels."""
     held = as_model(model)

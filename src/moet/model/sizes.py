@@ -14,7 +14,7 @@ from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
 from moet.progress import progress_bar
 
-LADDER = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9), (16, 12))
+SIZES = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9), (16, 12))
 """Experts and depth; each has room for twice the leaves of the one before, or more where leaves that do not pay go."""
 
 PATIENCE = 3
@@ -46,9 +46,9 @@ class Tried(NamedTuple):
         return f"E{self.experts}-D{self.depth}"
 
 
-def ladder(n_classes: int) -> list[tuple[int, int]]:
+def candidate_sizes(n_classes: int) -> list[tuple[int, int]]:
     """The sizes that have a leaf for every class, small ones first; the largest at least."""
-    return [size for size in LADDER if size[0] * 2 ** size[1] >= n_classes] or [LADDER[-1]]
+    return [size for size in SIZES if size[0] * 2 ** size[1] >= n_classes] or [SIZES[-1]]
 
 
 def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
@@ -123,7 +123,7 @@ def choose_size(
     deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
     rows = X.to_numpy(dtype=np.float64) if hasattr(X, "to_numpy") else np.asarray(X, dtype=np.float64)
     parts = list(_parts(len(y), np.random.default_rng(seed)))
-    sizes = ladder(len(np.unique(y)))
+    sizes = candidate_sizes(len(np.unique(y)))
     tried: list[Tried] = []
     tolerance = 0.0
     with progress_bar("trying sizes", len(sizes), shown=verbose > 0) as advance:
