@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from moet import MoETClassifier
-from moet.model.sizes import SIZES, Tried, choose_size, front_lines, candidate_sizes, smallest_within, stalled
+from moet.model.sizes import SIZES, Tried, candidate_sizes, choose_size, front_lines, smallest_within, stalled
 
 
 def tried(*scores, leaves=None):

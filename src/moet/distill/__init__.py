@@ -1,7 +1,7 @@
 """From an agent, or a large classifier, to a small mixture of trees that does as well, and the measure of how well."""
 
 from moet.distill.distilled_classifier import DistilledClassifier
-from moet.distill.evaluation import Evaluation, evaluate
+from moet.distill.evaluation import Evaluation, evaluate, play_report
 from moet.distill.outcome import Distillation
 from moet.distill.policy import Policy
 from moet.distill.recorded import imitate
@@ -18,5 +18,6 @@ __all__ = [
     "distill",
     "evaluate",
     "imitate",
+    "play_report",
     "tune",
 ]
