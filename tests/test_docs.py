@@ -7,24 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.public_names import PUBLIC
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 SCRIPTS = sorted((ROOT / "examples").rglob("*.py"))
-PUBLIC = [
-    "moet",
-    "moet.distill",
-    "moet.envs",
-    "moet.errors",
-    "moet.explain",
-    "moet.export",
-    "moet.shield",
-    "moet.study",
-    "moet.study.report",
-    "moet.teachers",
-    "moet.verify",
-    "moet.verify.smtlib",
-    "moet.verify.systems",
-]
 
 
 def named(path):

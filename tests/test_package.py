@@ -1,5 +1,6 @@
 """The package as a newcomer meets it."""
 
+import difflib
 import sys
 from importlib.metadata import version
 
@@ -7,6 +8,7 @@ import pytest
 
 import moet
 from tests.processes import run
+from tests.public_names import KEPT, public_names
 
 
 def run_python(code: str) -> str:
@@ -37,3 +39,12 @@ def test_import_is_light():
 @pytest.mark.processes
 def test_subpackages_import_by_name():
     assert run_python("from moet import explain; print(callable(explain.rules))") == "True"
+
+
+def test_the_public_signatures_are_those_that_were_agreed_on():
+    kept, now = KEPT.read_text(encoding="utf-8").splitlines(), public_names().splitlines()
+    changed = "\n".join(difflib.unified_diff(kept, now, "kept", "now", lineterm="", n=0))
+    assert not changed, (
+        f"public names changed:\n{changed}\n"
+        "If that is meant: python tests/public_names.py --write, and a line in CHANGELOG.md"
+    )

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from moet import distill, envs, explain, export, study, teachers, verify
+    from moet import distill, envs, explain, export, shield, study, teachers, verify
     from moet.model.classifier import MoETClassifier
     from moet.model.digits import simplify
     from moet.model.file import load, save
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moet.model.tree import Tree
     from moet.verify.box import Box
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Box",
@@ -40,6 +40,7 @@ __all__ = [
     "export",
     "load",
     "save",
+    "shield",
     "simplify",
     "study",
     "teachers",
@@ -61,7 +62,7 @@ _HOME = {
     "simplify": "moet.model.digits",
 }
 
-_PARTS = ("distill", "envs", "explain", "export", "study", "teachers", "verify")
+_PARTS = ("distill", "envs", "explain", "export", "shield", "study", "teachers", "verify")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,20 @@ All of them derive from :class:`MoetError`, so ``except MoetError`` catches exac
 the user; anything else is a bug.
 """
 
+__all__ = [
+    "CertificateError",
+    "CheckpointError",
+    "ExportError",
+    "InputError",
+    "ModelError",
+    "ModelFileError",
+    "MoetError",
+    "MoetWarning",
+    "StudyError",
+    "TaskError",
+    "TeacherError",
+]
+
 
 class MoetError(Exception):
     """Base class of all errors raised by this package."""
