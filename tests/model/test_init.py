@@ -171,3 +171,13 @@ def test_a_feature_of_too_few_values_is_not_sliced():
     rows = GateRows(table, Scaler.of(table))
     assert len(sliced_gates(rows, 2)) == 2
     assert len(sliced_gates(rows, 3)) == 1
+
+
+@pytest.mark.parametrize(("n_features", "n_gates"), [(109, 109), (400, 30), (900, 16)])
+def test_of_many_features_only_the_purest_are_sliced_so_that_time_is_linear_in_them(n_features, n_gates):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, n_features))
+    table = make_table(X, (np.abs(X[:, 70]) > 0.7).astype(int))
+    gates = sliced_gates(GateRows(table, Scaler.of(table)), 4)
+    assert len(gates) == n_gates
+    assert any(gate[1, 70] for gate in gates)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.solve import GateRows
+from moet.model.table import Table
 
 Init = Literal["race", "random", "kmeans", "linear"]
 
@@ -51,21 +52,39 @@ def linear_gate(rows: GateRows, n_experts: int, rng: np.random.Generator) -> Flo
 def sliced_gates(rows: GateRows, n_experts: int) -> list[Floats]:
     """Cut one feature into intervals of equal weight, one per expert: a gate for every feature that can be cut so.
 
-    Behind such a gate trees are one deeper tree, which a mixture should not fall behind.
+    Behind such a gate trees are one deeper tree, which a mixture should not fall behind. Of many features only those
+    are cut whose intervals are purest, as a greedy tree would choose them.
     """
     x = _standardised(rows)
+    cuts = {k: found for k in range(x.shape[1]) if (found := _cuts(x[:, k], rows.table.weight, n_experts)) is not None}
+    purest = sorted(cuts, key=lambda k: -_purity(np.searchsorted(cuts[k], x[:, k]), rows.table, n_experts))
     gates = []
-    for k in range(x.shape[1]):
-        order = np.argsort(x[:, k])
-        mass = np.cumsum(rows.table.weight[order])
-        cuts = x[order[np.searchsorted(mass, mass[-1] * np.arange(1, n_experts) / n_experts)], k]
-        if (np.diff(cuts) > 0).all() and (n_experts == 1 or cuts[-1] < x[order[-1], k]):
-            gate = np.zeros((n_experts, x.shape[1] + 1))
-            gate[:, k] = np.arange(n_experts)
-            gate[1:, -1] = -np.cumsum(cuts)
-            gates.append(SLICE_SHARPNESS * gate)
+    for k in sorted(purest[: max(FEWEST_SLICED, SLICED_PAIRS // x.shape[1])]):
+        gate = np.zeros((n_experts, x.shape[1] + 1))
+        gate[:, k] = np.arange(n_experts)
+        gate[1:, -1] = -np.cumsum(cuts[k])
+        gates.append(SLICE_SHARPNESS * gate)
     return gates
 
+
+def _cuts(column: Floats, weight: Floats, n_parts: int) -> Floats | None:
+    """Values that cut a column into intervals of equal weight, if its values are not too few for that."""
+    order = np.argsort(column)
+    mass = np.cumsum(weight[order])
+    cuts = column[order[np.searchsorted(mass, mass[-1] * np.arange(1, n_parts) / n_parts)]]
+    return cuts if (np.diff(cuts) > 0).all() and (n_parts == 1 or cuts[-1] < column[order[-1]]) else None
+
+
+def _purity(part: NDArray[np.intp], table: Table, n_parts: int) -> float:
+    """Σ over parts of Σ_c a_c²/a, where a_c is the weight of class c in a part: what Gini's splits raise."""
+    shape = n_parts, table.n_classes
+    weights = np.bincount(part * table.n_classes + table.y, table.weight, n_parts * table.n_classes).reshape(shape)
+    return float(((weights**2).sum(axis=1) / weights.sum(axis=1)).sum())
+
+
+FEWEST_SLICED, SLICED_PAIRS = 16, 12_000
+"""Features that are cut: behind each gate trees are grown on all features, so the time grows with the pairs of them. So
+many pairs at most are tried, and all pairs of up to 109 features, but never fewer gates than the first number."""
 
 SLICE_SHARPNESS = 3.0
 """Slope of the gates between intervals: so steep that most rows are in one of them, and can still move."""
