@@ -154,6 +154,28 @@ def test_several_choices_at_once_are_numbered() -> None:
 
 
 @pytest.mark.parametrize(
+    ("actions", "counts"), [(MultiBinary(2), (2, 2)), (MultiDiscrete([3]), (3,)), (MultiBinary(1), (2,))]
+)
+def test_what_takes_an_array_of_choices_is_given_one(actions: Any, counts: tuple[int, ...]) -> None:
+    task = resolve(shows(Box(0, 1, (2,)), actions))
+    assert task.choices == counts
+    assert task.env_action(1).tolist() == [0] * (len(counts) - 1) + [1]
+    batch = task.batch()
+    batch.reset([0])
+    batch.step(np.array([1]))
+    assert batch._running[0].taken[0] in actions  # type: ignore[attr-defined]
+
+
+def test_a_small_array_is_a_row_and_features_get_it_as_it_was() -> None:
+    window = Box(-1, 1, (2, 3))
+    task = resolve(shows(window))
+    assert task.feature_names == ("x_0_0", "x_0_1", "x_0_2", "x_1_0", "x_1_1", "x_1_2")
+    assert task.batch().reset([0, 1]).shape == (2, 6)
+    last = resolve(shows(window), features=lambda arrays: arrays[:, -1])
+    assert np.array_equal(last.view(last.batch().reset([0])), task.batch().reset([0])[:, 3:])
+
+
+@pytest.mark.parametrize(
     ("actions", "complaint"),
     [
         (
@@ -161,7 +183,8 @@ def test_several_choices_at_once_are_numbered() -> None:
             r"World chooses among 8 × 9 = 72 combinations .*, more than 64; .*ActionWrapper",
         ),
         (MultiDiscrete([2, 2], start=[0, 1]), r"numbered from \[0, 1\]; .*ActionWrapper"),
-        (MultiBinary(3), r"takes actions from MultiBinary.*ActionWrapper"),
+        (MultiBinary(7), r"World chooses among 2 × .* = 128 combinations"),
+        (MultiBinary([2, 2]), r"takes actions from MultiBinary.*ActionWrapper"),
     ],
 )
 def test_actions_that_are_too_many_or_no_numbers_are_refused(actions: Any, complaint: str) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import erf, expit
 
 from moet.teachers.network import Layer, Network
 
@@ -14,6 +15,13 @@ ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0.0),
     "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0.0))),
     "tanh": np.tanh,
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x),
+    "sigmoid": expit,
+    "silu": lambda x: x * expit(x),
+    "gelu": lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2))),
+    "softplus": lambda x: np.logaddexp(0, x),
+    "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
+    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0.0))),
 }
 
 

@@ -134,7 +134,7 @@ PLAIN = {f"output/{part}": array for part, array in LAYER.items()}
             {f"{name}/{part}": array for name in ("hidden_1", "hidden_layer_1") for part, array in LAYER.items()},
             "the kernel of layer hidden_1 twice",
         ),
-        (PLAIN | {"activation": "gelu"}, "activation must be one of relu, elu, tanh, got 'gelu'"),
+        (PLAIN | {"activation": "glu"}, "activation must be one of relu, elu, tanh, .*, got 'glu'"),
         (PLAIN | {"activation": ["relu", "tanh"]}, r"activation must be a single value, it has shape \(2,\)"),
         (PLAIN | {"features": "os.system"}, "features must be one of None, pong"),
         (PLAIN | {"input_clip": "abc"}, "clip must be an array of numbers"),

@@ -171,7 +171,7 @@ LAYER = Layer(np.ones((3, 4)), np.ones(4))
         ({"hidden": [Layer("abc", np.ones(6))]}, "kernel 1 of hidden must be an array of numbers"),
         ({"value": [Layer(np.ones((6, 2)), np.ones(2))]}, "the value of a dueling network is one number, got 2"),
         ({"value": [Layer(np.ones((5, 1)), np.ones(1))]}, "layer 2 gives 6 numbers, layer 3 takes 5"),
-        ({"activation": "gelu"}, "activation must be one of relu, elu, tanh, got 'gelu'"),
+        ({"activation": "glu"}, "activation must be one of relu, elu, tanh, .*, got 'glu'"),
         ({"meaning": "rewards"}, "meaning must be one of q_values, logits, actions, got 'rewards'"),
         ({"features": "os.system"}, "features must be one of None, pong, got 'os.system'"),
         ({"offset": np.ones(2)}, "offset has 2 numbers, the network 3 inputs"),

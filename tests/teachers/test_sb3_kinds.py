@@ -124,6 +124,61 @@ def test_actions_of_a_network_that_overflows_are_an_error():
         ContinuousTeacher(network, [-1, -1], [1, 1]).act(np.full((1, 3), 1e10))
 
 
+@pytest.mark.parametrize("name", ["LeakyReLU", "Sigmoid", "SiLU", "GELU", "Softplus", "Mish", "SELU", "CELU"])
+def test_activations_of_pytorch_are_computed_here(name, tmp_path):
+    settings = {"activation_fn": getattr(torch.nn, name), "net_arch": {"pi": [16, 8], "vf": []}}
+    options = {"n_steps": 16, "batch_size": 16, "policy_kwargs": settings}
+    model = spread(PPO("MlpPolicy", World(ROWS, TORQUE), seed=0, device="cpu", **options))
+    model.save(tmp_path / "agent.zip")
+    teacher = Teacher.from_sb3(tmp_path / "agent.zip")
+    expected, _ = model.predict(OBSERVATIONS.astype(np.float32), deterministic=True)
+    np.testing.assert_allclose(teacher.act(OBSERVATIONS.astype(np.float32)), expected, rtol=1e-3, atol=2e-4)
+
+
+def test_answers_of_yes_and_no_are_one_action_per_combination(tmp_path):
+    world = World(ROWS, spaces.MultiBinary(3))
+    model = spread(PPO("MlpPolicy", world, seed=0, device="cpu", n_steps=16, batch_size=16))
+    model.save(tmp_path / "agent.zip")
+    teacher = Teacher.from_sb3(tmp_path / "agent.zip")
+    assert teacher.n_actions == 8
+    expected, _ = model.predict(OBSERVATIONS.astype(np.float32), deterministic=True)
+    chosen = np.stack(np.unravel_index(teacher.act(OBSERVATIONS.astype(np.float32)), (2, 2, 2)), axis=1)
+    assert (chosen == expected).all(axis=1).mean() > 0.99  # the others hang on the last digits of a float32
+    assert Teacher.from_sb3(model).digest == teacher.digest
+
+
+def test_actions_that_are_an_array_are_a_row(tmp_path):
+    model = spread(A2C("MlpPolicy", World(ROWS, spaces.Box(-1, 1, (2, 2))), seed=0, device="cpu"))
+    model.save(tmp_path / "agent.zip")
+    expected, _ = model.predict(OBSERVATIONS.astype(np.float32), deterministic=True)
+    actions = Teacher.from_sb3(tmp_path / "agent.zip").act(OBSERVATIONS.astype(np.float32))
+    np.testing.assert_allclose(actions, expected.reshape(-1, 4), rtol=1e-3, atol=2e-4)
+
+
+def test_an_agent_that_learned_with_masks_is_read_with_a_warning(tmp_path):
+    contrib = pytest.importorskip("sb3_contrib")
+    world = World(ROWS, spaces.Discrete(3))
+    model = spread(contrib.MaskablePPO("MlpPolicy", world, seed=0, device="cpu", n_steps=16, batch_size=16))
+    model.save(tmp_path / "agent.zip")
+    with pytest.warns(MoetWarning, match="learned with masks"):
+        teacher = Teacher.from_sb3(tmp_path / "agent.zip")
+    expected, _ = model.predict(OBSERVATIONS.astype(np.float32), deterministic=True)
+    assert (teacher.act(OBSERVATIONS.astype(np.float32)) == expected).mean() > 0.99
+    with pytest.warns(MoetWarning, match="learned with masks"):
+        assert Teacher.from_sb3(model).digest == teacher.digest
+
+
+def test_an_agent_that_looks_at_images_is_told_what_a_tree_needs(tmp_path):
+    images = spaces.Box(0, 255, (3, 36, 36), dtype=np.uint8)
+    model = A2C("CnnPolicy", World(images, spaces.Discrete(3)), device="cpu")
+    model.save(tmp_path / "agent.zip")
+    with pytest.raises(
+        TeacherError, match=r"images, by convolutions; .* features= .*Teacher\.from_callable"
+    ) as refusal:
+        Teacher.from_sb3(tmp_path / "agent.zip")
+    assert "trust=True" not in str(refusal.value)
+
+
 @pytest.mark.parametrize("counts", [[2, 3], [4], [2, 2, 2]])
 def test_several_choices_at_once_are_one_action_per_combination(counts, tmp_path):
     actions = spaces.MultiDiscrete(counts)
@@ -154,8 +209,12 @@ def test_too_many_combinations_are_refused(tmp_path):
     [
         (spaces.Discrete(5), "MlpPolicy"),
         (spaces.Dict(b=spaces.Box(-1, 1, (2,)), a=spaces.Discrete(3)), "MultiInputPolicy"),
+        (spaces.MultiDiscrete([2, 3]), "MlpPolicy"),
+        (spaces.MultiBinary(5), "MlpPolicy"),
+        (spaces.Box(-1, 1, (5, 1)), "MlpPolicy"),
+        (spaces.Dict(a=spaces.Box(-1, 1, (2, 1)), b=spaces.MultiDiscrete([2, 1])), "MultiInputPolicy"),
     ],
-    ids=["discrete", "dict"],
+    ids=["discrete", "dict", "multidiscrete", "multibinary", "array", "dict of several"],
 )
 def test_what_is_no_row_is_seen_flat(space, policy, tmp_path):
     model = spread(PPO(policy, World(space, spaces.Discrete(3)), seed=0, device="cpu", n_steps=16, batch_size=16))
@@ -208,14 +267,16 @@ def test_a_recurrent_agent_is_refused_with_what_to_do(tmp_path):
 
 
 def test_an_agent_that_is_no_plain_network_and_continuous_is_told_how_to_be_wrapped(tmp_path):
-    options = {"buffer_size": 100, "policy_kwargs": {"activation_fn": torch.nn.LeakyReLU}}
+    options = {"buffer_size": 100, "policy_kwargs": {"activation_fn": torch.nn.Softsign}}
     model = SAC("MlpPolicy", "Pendulum-v1", device="cpu", **options)
-    with pytest.raises(TeacherError, match=r"LeakyReLU; .*; wrap it: Teacher\.from_callable"):
+    with pytest.raises(TeacherError, match=r"Softsign; .* wrap it: Teacher\.from_callable"):
         Teacher.from_sb3(model)
     model.save(tmp_path / "agent.zip")
-    with pytest.raises(TeacherError, match=r"its activation is torch.*LeakyReLU") as refusal:
+    with pytest.raises(
+        TeacherError, match=r"its activation is torch.*Softsign; .* wrap it: .*low= and high="
+    ) as refusal:
         Teacher.from_sb3(tmp_path / "agent.zip")
-    assert "trust" not in str(refusal.value)
+    assert "trust=True" not in str(refusal.value)
 
 
 def test_a_continuous_function_is_a_teacher():

@@ -123,8 +123,8 @@ def test_a_state_dict_with_its_activation_is_the_network():
     assert Teacher.from_torch(arrays, activation="tanh").digest == teacher.digest
     with pytest.raises(TeacherError, match=r"does not say what stands between its layers; .*\(moet: --activation\)"):
         Teacher.from_torch(arrays)
-    with pytest.raises(TeacherError, match="activation must be one of relu, elu, tanh, got 'gelu'"):
-        Teacher.from_torch(arrays, activation="gelu")
+    with pytest.raises(TeacherError, match=r"activation must be one of relu, elu, tanh, .*, got 'glu'"):
+        Teacher.from_torch(arrays, activation="glu")
 
 
 def cleanrl_files():

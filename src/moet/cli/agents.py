@@ -33,7 +33,9 @@ Agent = Annotated[
 ]
 Activation = Annotated[
     str | None,
-    typer.Option("--activation", help="What stands between layers of the --torch file: tanh, relu or elu."),
+    typer.Option(
+        "--activation", help="What stands between layers of the --torch file: tanh, relu, elu, silu, gelu ..."
+    ),
 ]
 Normalize = Annotated[
     Path | None,

@@ -12,7 +12,7 @@ import numpy as np
 from moet.envs.box import ActionBox
 from moet.envs.checks import check_finite
 from moet.envs.gym import GymBatch
-from moet.envs.spaces import as_parts, choices, is_flat, is_image, row_names
+from moet.envs.spaces import as_parts, choices, is_flat, is_image, is_one_choice, row_names
 from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import TaskError
 
@@ -50,6 +50,7 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
     try:
         box = ActionBox.of(env.action_space, name)
         counts = () if box is not None else choices(env.action_space, name)
+        taken_at_once = () if box is not None or is_one_choice(env.action_space) else counts
         space = env.observation_space
         names = _observation_names(name, space, features is not None)
         max_steps = _time_limit(env)
@@ -66,7 +67,7 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         action_names=_action_names(counts) if box is None else tuple(f"u{k}" for k in range(len(box))),
         max_steps=max_steps,
         env_id=env_id,
-        choices=counts if len(counts) > 1 else (),
+        choices=taken_at_once,
         box=box,
     )
     if features is None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moet.envs.box import ActionBox
 from moet.envs.checks import check_actions, check_finite, check_seeds
-from moet.envs.spaces import as_row, choices, is_flat, is_image
+from moet.envs.spaces import as_row, choices, is_flat, is_image, is_one_choice
 from moet.envs.task import Floats, Step
 from moet.errors import TaskError
 
@@ -173,7 +173,7 @@ class GymBatch:
         if self._box is not None:
             return list(self._box.env_actions(actions, len(self._running)))
         check_actions(actions, len(self._running), math.prod(self._choices))
-        if len(self._choices) > 1:
+        if not is_one_choice(self._envs[0].action_space):
             return list(np.stack(np.unravel_index(actions, self._choices), axis=1))
         return actions.tolist()
 

@@ -6,6 +6,7 @@ which of several things it is as a row of zeros with a one.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,11 +28,17 @@ def is_flat(space: Space) -> bool:
     return isinstance(space, Box) and len(space.shape) == 1
 
 
+_MANY = 256
+"""An array of several dimensions with more numbers than that is an image, as those of bytes are; others are rows."""
+
+
 def is_image(space: Space) -> bool:
-    """Whether observations are an array of more than one dimension."""
+    """Whether observations are an array of bytes, or of so many numbers that none of them means much."""
     from gymnasium.spaces import Box
 
-    return isinstance(space, Box) and len(space.shape) > 1
+    if not isinstance(space, Box) or len(space.shape) <= 1:
+        return False
+    return bool(space.dtype == np.uint8) or math.prod(space.shape) > _MANY
 
 
 def row_names(space: Space, prefix: str = "") -> tuple[str, ...]:
@@ -51,6 +58,8 @@ def row_names(space: Space, prefix: str = "") -> tuple[str, ...]:
     match space:
         case spaces.Box() if len(space.shape) <= 1:
             return _counted(name, int(np.prod(space.shape)), only=bool(prefix))
+        case spaces.Box() if not is_image(space):
+            return tuple("_".join([name, *map(str, place)]) for place in np.ndindex(*space.shape))
         case spaces.Discrete():
             return tuple(f"{name}={value}" for value in range(int(space.start), int(space.start + space.n)))
         case spaces.MultiDiscrete() if space.nvec.ndim == 1:
@@ -100,6 +109,13 @@ def as_parts(space: Space, rows: Floats) -> Any:
     return rows.reshape(len(rows), *(space.shape or ()))
 
 
+def is_one_choice(space: Space) -> bool:
+    """Whether ``env.step`` takes the number of an action, instead of an array with one number for each choice."""
+    from gymnasium.spaces import Discrete
+
+    return isinstance(space, Discrete)
+
+
 def choices(space: Space, name: str) -> tuple[int, ...]:
     """How many actions there are, for each choice that is made at once; ``name`` is the environment's, for errors.
 
@@ -117,6 +133,8 @@ def choices(space: Space, name: str) -> tuple[int, ...]:
         case spaces.MultiDiscrete() if space.nvec.ndim == 1:
             counts = tuple(map(int, space.nvec))
             starts = space.start.tolist()
+        case spaces.MultiBinary() if isinstance(space.n, int):
+            counts, starts = (2,) * space.n, [0]
         case _:
             raise TaskError(
                 f"{name} takes actions from {space}, but a policy answers with one of a few or with real numbers; "

@@ -96,7 +96,7 @@ class Task:
     env_id : str or None
         The Gymnasium id behind the task, if there is one.
     choices : tuple of int
-        Where the environment takes several choices at once: how many there are to choose from in each. An action is
+        Where the environment takes an array of choices at once: how many there are to choose from in each. An action is
         then one combination of them, counted with the last choice changing fastest. Empty for others.
     box : ActionBox or None
         Between what the numbers of an action lie; None where an action is one of a few.

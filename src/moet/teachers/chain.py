@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from moet.errors import TeacherError
+from moet.teachers.activations import Activation
 from moet.teachers.continuous import ContinuousTeacher
-from moet.teachers.network import Activation, Layer, Meaning, Network, NetworkTeacher
+from moet.teachers.network import Layer, Meaning, Network, NetworkTeacher
 from moet.teachers.sb3_normalize import Normalization
 from moet.teachers.teacher import Floats, Teacher
 

@@ -22,17 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import ModelError, TeacherError
 from moet.jit import OPTIONS
 from moet.model.tree import frozen_floats
+from moet.teachers.activations import CODES, ELU, LINEAR, RELU, TANH, Activation, curved
 from moet.teachers.checks import as_observations, finite_scores
 from moet.teachers.teacher import Floats, Teacher
 
-Activation = Literal["relu", "elu", "tanh"]
 Meaning = Literal["q_values", "logits", "actions"]
 
 FEATURE_MAPS = {"pong": ("moet.envs.pong_features", "teacher_features", "OBSERVATION_NAMES")}
 """Maps from what an environment shows to the inputs of a network: module, function, and names of what is shown."""
-
-LINEAR, RELU, ELU, TANH = range(4)
-_CODES: dict[str, int] = {"relu": RELU, "elu": ELU, "tanh": TANH}
 
 
 class Layer(NamedTuple):
@@ -55,7 +52,7 @@ class Network:
     value : sequence of Layer, optional
         Makes the network a dueling one: from the hidden layers to V(s), the last layer linear, and
         Q(s, a) = V(s) + A(s, a) − mean A(s, ·).
-    activation : {"relu", "elu", "tanh"}
+    activation : {"relu", "elu", "tanh", "leaky_relu", "sigmoid", "silu", "gelu", "softplus", "mish", "selu"}
         Follows every layer that is not said to be linear.
     meaning : {"q_values", "logits", "actions"}
         What the outputs are: worths of actions to choose from, or the numbers that are the action.
@@ -141,7 +138,7 @@ class Network:
 
     def outputs(self, inputs: Floats) -> Floats:
         """Q values or logits, one row per row of ``inputs``."""
-        code = _CODES[self.activation]
+        code = CODES[self.activation]
         shared = _through(self.hidden, scaled(inputs, self.offset, self.scale, self.clip), code, code)
         out = _through(self.head, shared, code, LINEAR)
         return dueling(out, _through(self.value, shared, code, LINEAR)) if self.value else out
@@ -216,6 +213,9 @@ def dense(X: Any, kernel: Any, bias: Any, activation: int) -> Any:
         elif activation == TANH:
             for j in range(n_units):
                 out[r, j] = math.tanh(out[r, j])
+        elif activation != LINEAR:
+            for j in range(n_units):
+                out[r, j] = curved(out[r, j], activation)
     return out
 
 

@@ -17,15 +17,13 @@ from moet.errors import MoetWarning, TeacherError
 from moet.teachers.checks import as_observations, finite_scores
 from moet.teachers.network import log_probabilities, scaled
 from moet.teachers.sb3_normalize import Normalization, read_normalization, statistics_beside
-from moet.teachers.sb3_policy import Kind, NotPlainError, Policy, kind_of, teacher_of
-from moet.teachers.sb3_spaces import live_actions, live_length
+from moet.teachers.sb3_policy import MASKED, Kind, NotPlainError, Policy, kind_of, teacher_of
+from moet.teachers.sb3_spaces import WRAP, live_actions, live_length
 from moet.teachers.sb3_zip import read_members, read_policy
 from moet.teachers.teacher import Floats, Teacher
 
 _LIVE: tuple[Kind, ...] = ("q_values", "quantiles", "actor_critic")
 """Kinds of policies that can be asked through PyTorch if they are no plain networks."""
-
-_WRAP = "Teacher.from_callable(lambda rows: model.predict(rows, deterministic=True)[0])"
 
 
 def read_sb3(model: Any, *, normalize: Any = None, trust: bool = False) -> Teacher:
@@ -38,12 +36,21 @@ def read_sb3(model: Any, *, normalize: Any = None, trust: bool = False) -> Teach
         policy = read_policy(model)
         teacher = teacher_of(policy, **read_normalization(normalize, policy.n_features)._asdict())
     except TeacherError as error:
-        trust_helps = isinstance(error, NotPlainError) and not trust and _is_live_kind(model)
-        hint = "; if you trust its author, load it with trust=True (moet: --trust)" if trust_helps else ""
-        raise TeacherError(f"cannot read {os.fspath(model)}: {error}{hint}") from error.__cause__
+        raise TeacherError(f"cannot read {os.fspath(model)}: {error}{_hint(error, model, trust)}") from error.__cause__
     if normalize is None and policy.normalised:
         _warn_of_missing_statistics(model)
+    if policy.module == MASKED:
+        _warn_of_masks()
     return teacher
+
+
+def _hint(error: TeacherError, path: str | os.PathLike[str], trust: bool) -> str:
+    """What to do about a policy that may be no plain network."""
+    if not isinstance(error, NotPlainError) or trust:
+        return ""
+    if _is_live_kind(path):
+        return "; if you trust its author, load it with trust=True (moet: --trust)"
+    return f". {WRAP}, with low= and high= where actions are numbers"
 
 
 def _warn_of_missing_statistics(path: str | os.PathLike[str]) -> None:
@@ -52,6 +59,15 @@ def _warn_of_missing_statistics(path: str | os.PathLike[str]) -> None:
     warnings.warn(
         f"{os.fspath(path)} says that it was trained behind a VecNormalize; without its statistics it sees other "
         f"numbers than it learned with. Give them: --normalize {file}, in Python normalize={file!r}",
+        MoetWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_of_masks() -> None:
+    warnings.warn(
+        "it learned with masks (MaskablePPO), which a teacher is not told: here it chooses among all actions. Where a "
+        "mask matters, let the environment show it as part of the observation, or do nothing for forbidden actions",
         MoetWarning,
         stacklevel=4,
     )
@@ -114,12 +130,14 @@ def _teacher_of(model: Any, normalize: Any) -> Teacher:
         squash=bool(getattr(policy, "squash_output", False)),
         mean_limit=float(getattr(getattr(policy, "actor", None), "clip_mean", 2.0)),
     )
+    if found.module == MASKED:
+        _warn_of_masks()
     try:
         return teacher_of(found, **normalization._asdict())
     except NotPlainError as error:
         kind = _live_kind(policy)
         if kind is None or len(actions.counts) != 1:
-            raise TeacherError(f"{error}; wrap it: {_WRAP}") from None
+            raise TeacherError(f"{error}. {WRAP}, with low= and high= where actions are numbers") from None
         return LivePolicy(policy, kind, n_features, actions.counts[0], normalization)
 
 

@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 
 from moet.envs.combinations import number_of_combinations
 from moet.errors import TeacherError
+from moet.teachers.activations import TORCH, Activation
 from moet.teachers.continuous import ContinuousTeacher
 from moet.teachers.critic import Critic
-from moet.teachers.network import Activation, Layer, Meaning, Network, NetworkTeacher
-from moet.teachers.sb3_spaces import Actions
+from moet.teachers.network import Layer, Meaning, Network, NetworkTeacher
+from moet.teachers.sb3_spaces import WRAP, Actions
 from moet.teachers.teacher import Teacher
 
 Kind = Literal["q_values", "quantiles", "actor_critic", "ars", "sac", "td3"]
 """Which network chooses actions: that of DQN, of QR-DQN, of PPO, A2C and TRPO, of ARS, of SAC and TQC, or of TD3."""
 
+MASKED = "sb3_contrib.common.maskable.policies"
+"""Where MaskablePPO's policies are defined, which may be told that some actions are out of the question."""
+
 _MODULES: dict[Kind, tuple[str, ...]] = {
     "q_values": ("stable_baselines3.dqn.policies",),
     "quantiles": ("sb3_contrib.qrdqn.policies",),
-    "actor_critic": ("stable_baselines3.common.policies",),
+    "actor_critic": ("stable_baselines3.common.policies", MASKED),
     "ars": ("sb3_contrib.ars.policies",),
     "sac": ("stable_baselines3.sac.policies", "sb3_contrib.tqc.policies"),
     "td3": ("stable_baselines3.td3.policies",),
 }
 """Where the policies are defined whose computation is known here."""
 
-_ACTIVATIONS: dict[str, Activation] = {
-    "torch.nn.modules.activation.ReLU": "relu",
-    "torch.nn.modules.activation.ELU": "elu",
-    "torch.nn.modules.activation.Tanh": "tanh",
-}
+_ACTIVATIONS: dict[str, Activation] = {f"torch.nn.modules.activation.{name}": known for name, known in TORCH.items()}
 
 FLATTEN = "stable_baselines3.common.torch_layers.FlattenExtractor"
 COMBINED = "stable_baselines3.common.torch_layers.CombinedExtractor"
@@ -103,8 +103,8 @@ def teacher_of(policy: Policy, **normalization: Any) -> Teacher:
     counts, continuous = policy.actions.counts, policy.actions.continuous
     if kind == "quantiles":
         head = _mean_of_quantiles(head, policy.n_quantiles, sum(counts))
-    elif len(counts) > 1:
-        head = _combinations(head, counts)
+    elif len(counts) > 1 or policy.actions.binary:
+        head = _combinations(_yes_or_no(head) if policy.actions.binary else head, counts)
     meaning: Meaning = "actions" if continuous else "logits" if kind == "actor_critic" else "q_values"
     network = Network(
         hidden=hidden,
@@ -181,12 +181,17 @@ def kind_of(state: Mapping[str, NDArray[Any]]) -> Kind:
 
 
 def _check_known(policy: Policy, kind: Kind) -> None:
+    if any(".cnn." in name for name in policy.state):
+        raise TeacherError(
+            "it looks at images, by convolutions; a tree needs a few numbers that mean something: give the task "
+            f"features= of what is seen, and the agent as a function of images. {WRAP}"
+        )
     if policy.module not in _MODULES[kind]:
         raise NotPlainError(f"its policy is defined in {policy.module}, so it is not known what it computes")
     if policy.extractor not in (FLATTEN, COMBINED):
         raise NotPlainError(f"its features extractor is {policy.extractor}, not the one that changes nothing")
     if policy.activation not in (None, *_ACTIVATIONS):
-        raise NotPlainError(f"its activation is {policy.activation}; known are {', '.join(_ACTIVATIONS)}")
+        raise NotPlainError(f"its activation is {policy.activation}; known are PyTorch's {', '.join(TORCH)}")
 
 
 def _default_activation(kind: Kind) -> Activation:
@@ -241,6 +246,13 @@ def _mean_of_quantiles(layer: Layer, n_quantiles: int, n_actions: int) -> Layer:
         raise TeacherError(f"it has {layer.kernel.shape[1]} outputs, not {n_quantiles} for each of {n_actions} actions")
     kernel = layer.kernel.astype(np.float64).reshape(-1, n_quantiles, n_actions)
     return Layer(kernel.mean(axis=1), layer.bias.astype(np.float64).reshape(n_quantiles, n_actions).mean(axis=0))
+
+
+def _yes_or_no(layer: Layer) -> Layer:
+    """The layer that gives two logits where one spoke for yes: 0 for no, and that one."""
+    kernel, bias = np.zeros((len(layer.kernel), 2 * len(layer.bias))), np.zeros(2 * len(layer.bias))
+    kernel[:, 1::2], bias[1::2] = layer.kernel, layer.bias
+    return Layer(kernel, bias)
 
 
 def _combinations(layer: Layer, counts: tuple[int, ...]) -> Layer:

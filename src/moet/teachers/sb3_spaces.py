@@ -18,6 +18,12 @@ from moet.errors import TeacherError
 from moet.teachers.inert_pickle import Record, as_array, as_number, read_records
 from moet.teachers.teacher import Floats
 
+WRAP = (
+    "If you trust its author, load it with Stable-Baselines3 and wrap it: "
+    "Teacher.from_callable(lambda rows: model.predict(rows, deterministic=True)[0])"
+)
+"""The way that is always open."""
+
 
 class Actions(NamedTuple):
     """What an agent can do.
@@ -26,6 +32,8 @@ class Actions(NamedTuple):
     ----------
     counts : tuple of int
         How many there are to choose from, for each choice; empty if actions are continuous.
+    binary : bool
+        Whether each choice is one of yes and no, with one number that speaks for yes.
     low, high : array or None
         Bounds of continuous actions.
     """
@@ -33,6 +41,7 @@ class Actions(NamedTuple):
     counts: tuple[int, ...] = ()
     low: Floats | None = None
     high: Floats | None = None
+    binary: bool = False
 
     @property
     def continuous(self) -> bool:
@@ -41,15 +50,17 @@ class Actions(NamedTuple):
 
 
 def length_of_observation(space: str, shape: Sequence[int], n: int | None = None) -> int:
-    """Length of an observation, given the name of its space's class, its shape, and ``n`` if it is Discrete."""
-    if space == "Discrete" and n is not None:
-        return n  # the agent sees which one it is as a row of zeros with a one
-    if space != "Box" or len(shape) != 1:
+    """Length of an observation, given the name of its space's class, its shape, and how many there are to choose from.
+
+    A choice is seen as a row of zeros with a one, an array as one row, as ``gymnasium.spaces.flatten`` has them too.
+    """
+    if space in ("Discrete", "MultiDiscrete") and n is not None:
+        return n
+    if space not in ("Box", "MultiBinary") or not shape:
         raise TeacherError(
-            f"it sees a {space} of shape {tuple(shape)}; a teacher sees rows: a Box of shape (n,). "
-            "Wrap it where it was trained, with Teacher.from_callable"
+            f"it sees a {space} of shape {tuple(shape)}; a teacher sees numbers: a Box, or choices among a few. {WRAP}"
         )
-    return shape[0]
+    return math.prod(shape)
 
 
 def described_length(description: Mapping[str, Any]) -> int:
@@ -60,7 +71,8 @@ def described_length(description: Mapping[str, Any]) -> int:
         if not record.name.endswith(".Dict"):
             raise TeacherError(f"its member data says that it sees a Dict, and that it sees a {record.name}")
         return _recorded_length(record)
-    n = whole_number(description.get("n"))
+    counts = _counts(description.get("nvec")) if space == "MultiDiscrete" else ()
+    n = sum(counts) if counts else whole_number(description.get("n"))
     return length_of_observation(space, () if space == "Discrete" else _shape(description), n)
 
 
@@ -70,13 +82,15 @@ def described_actions(description: Mapping[str, Any]) -> Actions:
     match space:
         case "Discrete" if (n := whole_number(description.get("n"))) is not None:
             return Actions((n,))
-        case "MultiDiscrete" if counts := re.findall(r"\b\d{1,9}\b", str(description.get("nvec"))):
-            return Actions(tuple(map(int, counts)))
+        case "MultiDiscrete" if counts := _counts(description.get("nvec")):
+            return Actions(counts)
+        case "MultiBinary" if (n := whole_number(description.get("n"))) is not None:
+            return Actions((2,) * n, binary=True)
         case "Box":
             state = _record(description).state
             low, high = (as_array(state.get(name)) if isinstance(state, dict) else None for name in ("low", "high"))
-            if low is not None and high is not None and low.ndim == high.ndim == 1:
-                return Actions((), low.astype(np.float64), high.astype(np.float64))
+            if low is not None and high is not None and low.shape == high.shape and low.size:
+                return Actions((), low.astype(np.float64).ravel(), high.astype(np.float64).ravel())
     raise not_understood(space)
 
 
@@ -87,8 +101,10 @@ def live_actions(space: Any) -> Actions:
             return Actions((int(space.n),))
         case "MultiDiscrete" if space.nvec.ndim == 1:
             return Actions(tuple(map(int, space.nvec)))
-        case "Box" if len(space.shape) == 1:
-            return Actions((), space.low.astype(np.float64), space.high.astype(np.float64))
+        case "MultiBinary" if isinstance(space.n, int):
+            return Actions((2,) * space.n, binary=True)
+        case "Box":
+            return Actions((), space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel())
     raise not_understood(type(space).__name__)
 
 
@@ -96,14 +112,16 @@ def live_length(space: Any) -> int:
     """Length of an observation, given their space."""
     if type(space).__name__ == "Dict":
         return sum(live_length(part) for part in space.spaces.values())
+    if type(space).__name__ == "MultiDiscrete":
+        return length_of_observation("MultiDiscrete", space.shape, int(space.nvec.sum()))
     return length_of_observation(type(space).__name__, space.shape or (), getattr(space, "n", None))
 
 
 def not_understood(space: str) -> TeacherError:
     """The error for actions that a teacher cannot have."""
     return TeacherError(
-        f"its actions are a {space}; a teacher chooses one of a few, Discrete or MultiDiscrete, or gives a row of "
-        "numbers, a Box of shape (n,). Wrap it where it was trained, with Teacher.from_callable"
+        f"its actions are a {space}; a teacher chooses one of a few (Discrete, MultiDiscrete, MultiBinary), or gives "
+        f"numbers (Box). {WRAP}"
     )
 
 
@@ -115,6 +133,10 @@ def class_name(text: Any) -> str:
 def whole_number(text: Any) -> int | None:
     """A number that was written as such, or as text if it was one of NumPy's."""
     return int(text) if re.fullmatch(r"\d{1,9}", str(text)) else None
+
+
+def _counts(nvec: Any) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\b\d{1,9}\b", str(nvec))))
 
 
 def _shape(space: Mapping[str, Any]) -> list[int]:
@@ -140,6 +162,8 @@ def _recorded_length(space: Record, depth: int = 0) -> int:
     if name != "Dict":
         shape = state.get("_shape", state.get("shape"))
         n = as_number(state.get("n"))
+        if name == "MultiDiscrete" and (nvec := as_array(state.get("nvec"))) is not None:
+            n = float(nvec.sum())
         lengths = [length for length in shape if type(length) is int] if isinstance(shape, tuple) else []
         return length_of_observation(name, lengths, None if n is None or not math.isfinite(n) else int(n))
     parts = state.get("spaces")

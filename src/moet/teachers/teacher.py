@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    from moet.teachers.activations import Activation
     from moet.teachers.critic import Critic
 
 Floats = NDArray[np.float64]
@@ -124,7 +125,7 @@ class Teacher(ABC):
         cls,
         source: Any,
         *,
-        activation: Literal["tanh", "relu", "elu"] | None = None,
+        activation: Activation | None = None,
         part: str | None = None,
         continuous: bool | None = None,
         meaning: Literal["logits", "q_values"] = "logits",
@@ -136,7 +137,7 @@ class Teacher(ABC):
         ----------
         source : torch.nn.Module, mapping or path
             A live module; its ``state_dict()``; or a file of either, such as CleanRL and TorchScript write.
-        activation : {"tanh", "relu", "elu"}, optional
+        activation : {"tanh", "relu", "elu", "silu", "gelu", ...}, optional
             What stands between the layers, where names of parameters are all that is known.
         part : str, optional
             How the names of the parameters begin that act, or the entry of a checkpoint they are in.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import TeacherError
+from moet.teachers.activations import DEFAULTS, TORCH
 from moet.teachers.arrays import MAX_BYTES
 from moet.teachers.chain import Dense, Nonlinear, NotChainError, Scale, Step, as_row, teacher_of_chain
 from moet.teachers.checks import as_continuous, as_observations, as_scores
@@ -211,7 +212,7 @@ def _steps_of_state(state: State, activation: str | None, part: str | None) -> l
     if len(weights) > 1 and activation is None:
         raise TeacherError(
             "it does not say what stands between its layers; name it: activation='tanh' (as CleanRL's PPO has), 'relu' "
-            "(its DQN, DDPG, TD3 and SAC) or 'elu' (moet: --activation)"
+            "(its DQN, DDPG, TD3 and SAC), 'elu' and so on (moet: --activation)"
         )
     steps: list[Step] = []
     for name in weights:
@@ -252,14 +253,12 @@ def _steps_of_module(module: Any) -> list[Step]:
             weight = module.weight.detach().cpu().double().numpy()
             bias = np.zeros(len(weight)) if module.bias is None else module.bias.detach().cpu().double().numpy()
             return [Dense(weight.T, bias)]
-        case torch.nn.ReLU():
-            return [Nonlinear("relu")]
-        case torch.nn.Tanh():
-            return [Nonlinear("tanh")]
-        case torch.nn.ELU() if module.alpha == 1.0:
-            return [Nonlinear("elu")]
         case torch.nn.Softmax() | torch.nn.LogSoftmax():
             return [Nonlinear("softmax")]
         case torch.nn.Identity() | torch.nn.Dropout() | torch.nn.Flatten():
             return []
-    raise NotChainError(f"it has a {type(module).__name__}")
+    kind = type(module).__name__
+    usual = all(getattr(module, name, value) == value for name, value in DEFAULTS.items())
+    if kind in TORCH and type(module) is getattr(torch.nn, kind) and usual:
+        return [Nonlinear(TORCH[kind])]
+    raise NotChainError(f"it has a {module}")

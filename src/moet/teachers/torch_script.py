@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import TeacherError
+from moet.teachers.activations import TORCH
 from moet.teachers.arrays import MAX_BYTES
 from moet.teachers.chain import Dense, Nonlinear, NotChainError, Step
 from moet.teachers.inert_pickle import MAX_LENGTH, Record, read_records
@@ -82,10 +83,8 @@ class Script:
                 weight = self._tensor(state["weight"]).astype(np.float64)
                 bias = state.get("bias")
                 return [Dense(weight.T, np.zeros(len(weight)) if bias is None else self._tensor(bias).astype(float))]
-            case "ReLU":
-                return [Nonlinear("relu")]
-            case "Tanh":
-                return [Nonlinear("tanh")]
+            case "ReLU" | "Tanh" | "Sigmoid" | "SiLU" | "Mish" | "SELU":  # those without settings
+                return [Nonlinear(TORCH[kind])]
             case _ if kind in _SILENT:
                 return []
         raise NotChainError(f"it has a {kind}")

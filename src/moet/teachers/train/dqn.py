@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from moet.envs.task import Task
-from moet.teachers.network import Activation, Network
+from moet.teachers.activations import Activation
+from moet.teachers.network import Network
 from moet.teachers.train.explore import Explorer, Schedule
 from moet.teachers.train.learner import Recipe
 from moet.teachers.train.networks import ScoreNetwork, as_tensor

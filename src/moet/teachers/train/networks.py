@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from moet.teachers.network import Activation, Layer, Network
+from moet.teachers.activations import Activation
+from moet.teachers.network import Layer, Network
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,

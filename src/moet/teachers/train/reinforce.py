@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from moet.envs.rollout import Episodes, play
 from moet.envs.task import Floats, Task
-from moet.teachers.network import Activation, Network
+from moet.teachers.activations import Activation
+from moet.teachers.network import Network
 from moet.teachers.train.learner import Recipe
 from moet.teachers.train.networks import ScoreNetwork, as_tensor
 from moet.teachers.train.stream import training_seeds
