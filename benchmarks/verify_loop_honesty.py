@@ -23,7 +23,7 @@ from moet import Mixture, Tree
 from moet.verify import Proved, Refuted, Unknown, check, reaches, safe, smtlib
 from moet.verify.result import Trace
 from moet.verify.systems.conditions import HalfSpace
-from moet.verify.systems.system import AffineSystem
+from moet.verify.systems.discrete import AffineSystem
 
 Z3_SECONDS = 20.0
 

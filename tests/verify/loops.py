@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from moet import Mixture, Tree
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
+from moet.verify.systems.system import System
 
 
 def tank(**changes: object) -> NonlinearSystem:

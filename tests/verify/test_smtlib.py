@@ -10,7 +10,7 @@ from moet.errors import InputError
 from moet.verify import Box, Proved, Refuted, closest, differences, equivalent, reaches, smtlib, systems
 from moet.verify.exact import rounded
 from moet.verify.smtlib.terms import number
-from moet.verify.systems.system import AffineSystem
+from moet.verify.systems.discrete import AffineSystem
 
 from .small import half_planes, random_mixture, rounding_victim, scaled
 

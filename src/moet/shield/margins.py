@@ -21,7 +21,8 @@ from moet.verify.loops.sets.enclosures import limits_of
 from moet.verify.loops.sets.template import Template
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import float_above
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 

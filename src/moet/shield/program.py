@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
 from moet.verify.systems.equations import Algebra
 from moet.verify.systems.intervals import Interval, cosine, root, sine
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -127,6 +128,8 @@ _FUNCTIONS = {
 
 def step_program(system: System) -> Program:
     """Write one step of a system as a program, its operations in the order of the equations."""
+    if system.controls:
+        raise InputError(f"a shield of this kind is for systems with actions, and {system.name!r} has controls")
     writer = _Writer()
     states = [_Node(writer, ("state", k)) for k in range(system.n_states)]
     if isinstance(system, AffineSystem):
@@ -136,11 +139,16 @@ def step_program(system: System) -> Program:
     elif isinstance(system, NonlinearSystem):
         inputs = np.array([*system.inputs.values()], np.float64).reshape(-1, len(system.actions)).T
         named = {name: _Node(writer, ("input", k)) for k, name in enumerate(system.inputs)}
-        functions = {name: partial(writer.line, operation) for name, operation in _FUNCTIONS.items()}
+        functions: dict[str, Any] = {name: partial(writer.line, what) for name, what in _FUNCTIONS.items()}
+        functions |= {name: partial(_not_in_shields, name) for name in ("tan", "exp")}
         following = system.next_values(states, named, Algebra(writer.constant, functions))
     else:
         raise InputError(f"a shield is for affine and nonlinear systems, and {system.name!r} is neither")
     return _numbered(writer, system.n_states, np.ascontiguousarray(inputs), following)
+
+
+def _not_in_shields(name: str, *arguments: _Node) -> _Node:
+    raise InputError(f"a shield does not compute {name}; write the step with {', '.join(_FUNCTIONS)}")
 
 
 def _affine(writer: _Writer, row: Sequence[Fraction], states: list[_Node], offset: _Node) -> _Node:

@@ -15,6 +15,8 @@ from math import isqrt
 from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker.exponential import BITS as FINER
+from moet.verify.checker.exponential import exponential
 from moet.verify.checker.plain_system import Equations
 from moet.verify.checker.reading import exact, shown
 
@@ -23,6 +25,9 @@ ONE = 1 << BITS
 
 TEST_TOLERANCE = ONE >> 30
 """Where the two sides of a comparison are closer than this, both outcomes count as possible."""
+
+_LARGEST_EXPONENT = 700
+"""Beyond this, an exponential is out of the range of float64."""
 
 LARGEST = ONE << 1024
 """Beyond this, the values of a step are out of the range of float64, and nothing is said of them."""
@@ -189,6 +194,22 @@ def _cosine(x: Value) -> Value:
     return _wave(x[0], 0), _scaled(x[1], negative(_wave(x[0], 1))) if x[1] else x[1]
 
 
+def _tangent(x: Value) -> Value:
+    """Between two poles the tangent rises, so its values at the ends bound the others; tan' = 1 + tan²."""
+    _over((ONE, ONE), _wave(x[0], 0))  # complains about a pole, near enough
+    low, high = (_over(_wave((end, end), 1), _wave((end, end), 0)) for end in x[0])
+    values = low[0], high[1]
+    return values, _scaled(x[1], add((ONE, ONE), _square((values, {}))[0])) if x[1] else x[1]
+
+
+def _exponential(x: Value) -> Value:
+    if max(map(abs, x[0])) > _LARGEST_EXPONENT << BITS:
+        raise Undefined("a step may be beyond the range of float64")
+    (low, _), (_, high) = (exponential(end << (FINER - BITS)) for end in x[0])
+    values = low >> (FINER - BITS), -(-high >> (FINER - BITS))
+    return values, _scaled(x[1], values)
+
+
 def _square_root(x: Value) -> Value:
     (low, high), slopes = x
     if low < 0:
@@ -238,6 +259,8 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
 _FUNCTIONS: dict[str, tuple[int, Callable[..., Value]]] = {
     "sin": (1, _sine),
     "cos": (1, _cosine),
+    "tan": (1, _tangent),
+    "exp": (1, _exponential),
     "sqrt": (1, _square_root),
     "abs": (1, _magnitude),
     "min": (2, _lesser),

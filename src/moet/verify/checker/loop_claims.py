@@ -259,6 +259,8 @@ def _loop(claim: dict[str, Any], model: PlainModel, system: PlainSystem) -> None
     named(claim["system"], system.digest, "system")
     if claim.get("name", system.name) != system.name:
         raise CertificateError(f"the claim calls the system {shown(claim['name'])}, its name is {shown(system.name)}")
+    if system.controls:
+        raise CertificateError("the proof is about a system with actions, and this one has controls")
     if not model.is_hard:
         raise CertificateError("the proof is about a hard mixture, but this model predicts softly")
     if len(model.feature_names) != len(system.states):

@@ -14,7 +14,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
 from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_laws import PlainLaws
-from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem
+from moet.verify.checker.plain_system import Affine, Equations, HalfSpace, PlainSystem
 from moet.verify.checker.reading import plain
 from moet.verify.checker.subjects import ABOUT_OUTPUTS, read_subjects
 
@@ -198,6 +198,7 @@ def _steps(system: PlainSystem) -> list[str]:
             + _by_action([offset[k] for offset in dynamics.offsets], system.actions)
             for k, (name, row) in enumerate(zip(system.states, dynamics.matrix, strict=True))
         ]
+    assert isinstance(dynamics, Equations)  # systems with controls have words of their own
     inputs = [f"  {name} = {_by_action(values, system.actions)}" for name, values in dynamics.inputs.items()]
     let = [f"  {name} = {ascii(text)[1:-1]}" for name, text in dynamics.let]
     step = [f"  next {name} = {ascii(text)[1:-1]}" for name, text in zip(system.states, dynamics.step, strict=True)]

@@ -23,9 +23,10 @@ from moet.verify.result import Trace
 from moet.verify.rounding import gate_errors
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import float_above
+from moet.verify.systems.discrete import NonlinearSystem
 from moet.verify.systems.enclose import next_boxes
 from moet.verify.systems.intervals import Interval
-from moet.verify.systems.system import NonlinearSystem, System
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 Box = tuple[Floats, Floats]

@@ -19,7 +19,8 @@ from moet.verify.loops.paths.search import PathSearch
 from moet.verify.loops.sets.crew import number_of
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
+from moet.verify.systems.system import System
 
 Decide = Callable[[Progress | None], Verdict]
 

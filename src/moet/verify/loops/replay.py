@@ -25,7 +25,8 @@ from moet.verify.limits import Deadline
 from moet.verify.result import Trace
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import float_above
-from moet.verify.systems.system import AffineSystem, System
+from moet.verify.systems.discrete import AffineSystem
+from moet.verify.systems.system import System
 
 Vector = Sequence[Fraction]
 

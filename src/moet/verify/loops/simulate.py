@@ -15,7 +15,8 @@ from moet.verify.loops.replay import Replay, first_state
 from moet.verify.result import Trace
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Side
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from moet.model.text import printable
 from moet.verify.regions import hard_mixture
 from moet.verify.smtlib.terms import all_of, answers_one_of, any_of, nested_ifs, number, question, weighted_sum, within
 from moet.verify.systems.conditions import HalfSpace
-from moet.verify.systems.system import AffineSystem
+from moet.verify.systems.discrete import AffineSystem
 
 Encoding = Literal["compact", "published"]
 """``"published"``: the nested ifs of the paper, one per expert and per test, whose values are the actions."""

@@ -1,8 +1,8 @@
 """Systems to prove things about; each is a function, so that limits can be chosen.
 
 ``cartpole``, ``mountaincar`` and ``pendulum`` are the equations of the Gymnasium environments of these names, with
-float64 rounding as a disturbance and float32 observations. A system of your own is an :class:`AffineSystem` or a
-:class:`NonlinearSystem`.
+float64 rounding as a disturbance and float32 observations. A system of your own is an :class:`AffineSystem`, a
+:class:`NonlinearSystem` or, in continuous time, a :class:`SampledSystem`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from typing import Any
 from moet.errors import InputError
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Number, exact
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
 from moet.verify.systems.file import load, save
-from moet.verify.systems.system import AffineSystem, NonlinearSystem, System
+from moet.verify.systems.sampled import SampledSystem
+from moet.verify.systems.system import System
 
 __all__ = [
     "AffineSystem",
     "HalfSpace",
     "NonlinearSystem",
+    "SampledSystem",
     "System",
     "cartpole",
     "cartpole_linear",

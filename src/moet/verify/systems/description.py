@@ -80,6 +80,14 @@ def radius_or_interval(value: Any) -> Side | None:
     return interval((-exact(value), exact(value)) if isinstance(value, Number) else value)
 
 
+def named_intervals(given: Mapping[str, Any], what: str) -> dict[str, Side]:
+    """Read names with a number or a pair (low, high) each."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{what} maps names to (low, high), got {given!r:.60}")
+    sides = {name: point_or_interval(value) for name, value in given.items()}
+    return {name: side for name, side in sides.items() if side is not None}
+
+
 def by_state(given: Mapping[str, Any], states: Sequence[str], what: str, read: Any, default: Any) -> list[Any]:
     """One entry per state, in their order; without a default all must be given."""
     if unknown := set(given) - set(states):

@@ -19,7 +19,7 @@ from moet.verify.systems.equations import Algebra
 from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope
 
 if TYPE_CHECKING:
-    from moet.verify.systems.system import NonlinearSystem
+    from moet.verify.systems.discrete import NonlinearSystem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -1,8 +1,9 @@
 """Equations as text: what they may say, and their value over any kind of number.
 
-An expression is written as in Python, with ``+ - * /``, whole powers, ``sin``, ``cos``, ``sqrt``, ``abs``, ``min``,
-``max`` and ``a if x <= y else b``. Numbers mean what is written: ``0.1`` is one tenth. Nothing in it is executed: the
-text is parsed, every part of it is checked against this list, and a walk over what remains computes the value.
+An expression is written as in Python, with ``+ - * /``, whole powers, ``sin``, ``cos``, ``tan``, ``exp``, ``sqrt``,
+``abs``, ``min``, ``max`` and ``a if x <= y else b``. Numbers mean what is written: ``0.1`` is one tenth. Nothing in it
+is executed: the text is parsed, every part of it is checked against this list, and a walk over what remains computes
+the value.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from moet.errors import InputError
 from moet.verify.systems.description import exact
 
@@ -24,7 +27,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-FUNCTIONS = {"sin": 1, "cos": 1, "sqrt": 1, "abs": 1, "min": 2, "max": 2}
+FUNCTIONS = {"sin": 1, "cos": 1, "tan": 1, "exp": 1, "sqrt": 1, "abs": 1, "min": 2, "max": 2}
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII)
 _LARGEST_POWER = 16
 _MOST_DEPTH = 60
@@ -37,6 +40,23 @@ class Algebra:
 
     constant: Callable[[Fraction], Any]
     functions: Mapping[str, Callable[..., Any]]
+
+
+PLAIN_FLOATS = Algebra(
+    constant=np.float64,  # which overflows to infinity instead of raising
+    functions={
+        "sin": np.sin,
+        "cos": np.cos,
+        "tan": np.tan,
+        "exp": np.exp,
+        "sqrt": np.sqrt,
+        "abs": np.abs,
+        "min": np.minimum,
+        "max": np.maximum,
+        "choose": lambda left, right, then, otherwise: np.where(left <= right, then, otherwise),
+    },
+)
+"""Arrays of float64."""
 
 
 class Expression:
@@ -63,6 +83,11 @@ class Expression:
     def value(self, values: Mapping[str, Any], algebra: Algebra) -> Any:
         """Value for these values of the names."""
         return self._value(self._tree, values, algebra)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether nothing in it chooses between two expressions."""
+        return not any(isinstance(node, ast.IfExp) for node in ast.walk(self._tree))
 
     def _check(self, node: ast.expr, known: Mapping[str, Any] | set[str], depth: int = 0) -> None:
         """Complain about anything in ``node`` that the language does not have, and read its numbers."""
@@ -121,6 +146,24 @@ class Expression:
 
     def _source(self, node: ast.expr) -> str:
         return ast.get_source_segment(self.text, node) or ""
+
+
+def read_let(let: Mapping[str, str], known: set[str]) -> dict[str, Expression]:
+    """Read expressions that have a name, each of which the later ones may use."""
+    found: dict[str, Expression] = {}
+    for name, text in let.items():
+        found[name] = Expression(text, known | set(found))
+    return found
+
+
+def values_of(
+    let: Mapping[str, Expression], wanted: Sequence[Expression], known: Mapping[str, Any], algebra: Algebra
+) -> list[Any]:
+    """Values of expressions that use the names of ``let``."""
+    values = dict(known)
+    for name, expression in let.items():
+        values[name] = expression.value(values, algebra)
+    return [expression.value(values, algebra) for expression in wanted]
 
 
 def comparison_sides(text: str, known: set[str]) -> list[tuple[Expression, Expression]]:

@@ -7,23 +7,34 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from typing import Any
 
 from moet.errors import InputError
 from moet.files import written_whole
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import exact
-from moet.verify.systems.system import VERSION, AffineSystem, NonlinearSystem, System
+from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
+from moet.verify.systems.sampled import SampledSystem
+from moet.verify.systems.system import CONTROLLED, VERSION, System
 
 MAX_BYTES = 16 * 2**20
 """Larger files are not read."""
 
 _LONGEST_NUMBER = 4000
-_KEYS = (
-    *("format", "version", "name", "states", "actions", "initial", "safe", "goal", "domain", "disturbance"),
+_COMMON = (
+    *("format", "version", "name", "states", "initial", "safe", "goal", "domain", "disturbance"),
     *("observation_error", "float32_observations", "dynamics"),
 )
-_DYNAMICS = {"affine": ("kind", "matrix", "offsets"), "equations": ("kind", "inputs", "let", "step")}
+_KEYS = {VERSION: (*_COMMON, "actions"), CONTROLLED: (*_COMMON, "controls", "avoid", "observe")}
+_DYNAMICS = {
+    VERSION: {"affine": ("kind", "matrix", "offsets"), "equations": ("kind", "inputs", "let", "step")},
+    CONTROLLED: {
+        "affine": ("kind", "matrix", "input_matrix", "offset"),
+        "equations": ("kind", "let", "step"),
+        "flow": ("kind", "period", "parameters", "signals", "let", "flow"),
+    },
+}
 
 
 def save(system: System, path: str | os.PathLike[str]) -> None:
@@ -68,9 +79,11 @@ def _document(content: bytes) -> dict[str, Any]:
             "a system of version 1 does not say which part of observation_error is rounding to float32; put the noise "
             'alone into observation_error, add "float32_observations": true or false, and write "version": 2'
         )
-    if type(document.get("version")) is not int or document["version"] != VERSION:
-        raise InputError(f"its format version is {document.get('version')!r}, this moet reads {VERSION}")
-    _check_keys(document, _KEYS, "the system")
+    if type(document.get("version")) is not int or document["version"] not in _KEYS:
+        raise InputError(
+            f"its format version is {document.get('version')!r}, this moet reads {VERSION} and {CONTROLLED}"
+        )
+    _check_keys(document, _KEYS[document["version"]], "the system")
     return document
 
 
@@ -105,38 +118,75 @@ def _list(value: Any, where: str) -> list[Any]:
 
 def _system(document: dict[str, Any]) -> System:
     states = _list(document["states"], "states")
-
-    def by_state(part: str, values: Any) -> dict[str, Any]:
-        if len(_list(values, part)) != len(states):
-            raise InputError(f"{part} must have one entry for each of the {len(states)} states, got {len(values)}")
-        return dict(zip(states, values, strict=True))
-
-    def sides(part: str) -> dict[str, Any]:
-        pairs = by_state(part, document[part])
-        if part == "domain":
-            pairs = {name: pair for name, pair in pairs.items() if pair is not None}
-        return {name: _list(pair, part) for name, pair in pairs.items()}
-
+    by_state = partial(_named, states)
+    dynamics = document["dynamics"]
+    known = _DYNAMICS[document["version"]]
+    kind = dynamics.get("kind") if isinstance(dynamics, dict) else None
+    if kind not in known:
+        raise InputError(f"unknown dynamics: {kind!r}")
+    _check_keys(dynamics, known[kind], "dynamics")
     description = {
-        "states": states,
-        "actions": _list(document["actions"], "actions"),
-        **{part: sides(part) for part in ("initial", "domain", "disturbance")},
-        "observation_error": by_state("observation_error", document["observation_error"]),
+        "initial": _sides(by_state("initial", document["initial"]), "initial"),
+        "domain": _sides(by_state("domain", document["domain"]), "domain"),
         **{part: _half_spaces(document[part], part) for part in ("safe", "goal")},
         "float32_observations": document["float32_observations"],
+        **_acting(document, states),
     }
-    dynamics = document["dynamics"]
-    kind = dynamics.get("kind") if isinstance(dynamics, dict) else None
-    if kind not in _DYNAMICS:
-        raise InputError(f"unknown dynamics: {kind!r}")
-    _check_keys(dynamics, _DYNAMICS[kind], "dynamics")
+    disturbance = _sides(by_state("disturbance", document["disturbance"]), "disturbance")
+    if kind == "flow":
+        if any(exact(end) for pair in disturbance.values() for end in pair):
+            raise InputError("a flow is disturbed by signals; what is added to the next state must be nothing")
+        flow = by_state("flow", dynamics["flow"])
+        signals = {name: _list(pair, "signals") for name, pair in _pairs(dynamics["signals"], "signals").items()}
+        return SampledSystem(
+            document["name"],
+            flow=flow,
+            period=dynamics["period"],
+            parameters=_pairs(dynamics["parameters"], "parameters"),
+            disturbance=signals,
+            let=_pairs(dynamics["let"], "let"),
+            **description,
+        )
+    description |= {"states": states, "disturbance": disturbance}
     if kind == "affine":
-        return AffineSystem(document["name"], matrix=dynamics["matrix"], offsets=dynamics["offsets"], **description)
-    let = dict(_list(dynamics["let"], "let"))
-    if len(let) < len(dynamics["let"]):
-        raise InputError("let has a name twice")
-    step = by_state("step", dynamics["step"])
-    return NonlinearSystem(document["name"], step=step, inputs=dynamics["inputs"], let=let, **description)
+        numbers = {key: value for key, value in dynamics.items() if key != "kind"}
+        return AffineSystem(document["name"], **numbers, **description)
+    step, let = by_state("step", dynamics["step"]), _pairs(dynamics["let"], "let")
+    return NonlinearSystem(document["name"], step=step, inputs=dynamics.get("inputs"), let=let, **description)
+
+
+def _acting(document: dict[str, Any], states: list[str]) -> dict[str, Any]:
+    """What the policy sees, and what it does."""
+    if document["version"] == VERSION:
+        noise = _named(states, "observation_error", document["observation_error"])
+        return {"actions": _list(document["actions"], "actions"), "observation_error": noise}
+    observe = _pairs(document["observe"], "observe")
+    return {
+        "controls": _pairs(document["controls"], "controls"),
+        "avoid": [_half_spaces(part, "avoid") for part in _list(document["avoid"], "avoid")],
+        "observe": observe,
+        "observation_error": _named(list(observe) or states, "observation_error", document["observation_error"]),
+    }
+
+
+def _named(names: list[str], part: str, values: Any) -> dict[str, Any]:
+    if len(_list(values, part)) != len(names):
+        raise InputError(f"{part} must have one entry for each of {', '.join(map(str, names))}, got {len(values)}")
+    return dict(zip(names, values, strict=True))
+
+
+def _sides(pairs: dict[str, Any], part: str) -> dict[str, Any]:
+    if part == "domain":
+        pairs = {name: pair for name, pair in pairs.items() if pair is not None}
+    return {name: _list(pair, part) for name, pair in pairs.items()}
+
+
+def _pairs(value: Any, where: str) -> dict[str, Any]:
+    """A list of pairs, a name and what it stands for, in their order."""
+    found = dict(_list(value, where))
+    if len(found) < len(value):
+        raise InputError(f"{where} has a name twice")
+    return found
 
 
 def _half_spaces(value: Any, where: str) -> list[HalfSpace]:

@@ -27,6 +27,10 @@ _ULP_OF_ONE = 2.0**-50
 """Largest error of NumPy's sine and cosine, with a margin: their results are below 1 and off by 4 ulp at most."""
 
 
+_TANGENT_DOUBT = 2.0**-48
+"""Bound of the error of NumPy's tangent, relative to its derivative and its argument."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Numbers between ``low`` and ``high``, elementwise."""
@@ -77,6 +81,9 @@ def _outward(low: Floats, high: Floats) -> Interval:
     return Interval(np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
+_POSITIVE = Interval(np.zeros(()), np.full((), np.inf))
+
+
 def cosine(x: Interval) -> Interval:
     """Cosines of all numbers in ``x``."""
     ends = np.cos(x.low), np.cos(x.high)
@@ -109,6 +116,20 @@ def root(x: Interval) -> Interval:
     known = x.low >= 0
     low, high = (np.where(known, np.sqrt(np.where(known, side, 0)), np.nan) for side in (x.low, x.high))
     return _outward(low, high)
+
+
+def tangent(x: Interval) -> Interval:
+    """Tangents of all numbers in ``x``; it rises between two poles, so the ends decide where there is none."""
+    pole = _may_hold_turn(x, math.pi / 2) | _may_hold_turn(x, -math.pi / 2)
+    low, high = (np.where(pole, np.nan, np.tan(side)) for side in (x.low, x.high))
+    doubt = [_TANGENT_DOUBT * (1 + side**2) * (1 + np.abs(end)) for side, end in ((low, x.low), (high, x.high))]
+    return _outward(low - doubt[0], high + doubt[1])
+
+
+def exponential(x: Interval) -> Interval:
+    """Exponentials of all numbers in ``x``."""
+    with np.errstate(over="ignore"):
+        return _outward(np.exp(x.low) * (1 - _ULP_OF_ONE), np.exp(x.high) * (1 + _ULP_OF_ONE)).meet(_POSITIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +213,8 @@ def _mix(
 FUNCTIONS: dict[str, Callable[..., Slope]] = {
     "sin": _smooth(sine, cosine),
     "cos": _smooth(cosine, lambda x: -sine(x)),
+    "tan": _smooth(tangent, lambda x: Interval.exactly(Fraction(1)) + tangent(x).square()),
+    "exp": _smooth(exponential, exponential),
     "sqrt": lambda x: Slope(root(x.value), x.gradient / (root(x.value) + root(x.value))),
     "abs": _magnitude,
     "min": _lesser,

@@ -20,8 +20,8 @@ from moet.verify.loops.paths.tables import Floats, Ints, Policy, Tables
 from moet.verify.rational import Row, Side, decide
 from moet.verify.simplex import proven_bound
 from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.discrete import AffineSystem
 from moet.verify.systems.observation import seen_edges
-from moet.verify.systems.system import AffineSystem
 
 Vector = Sequence[Fraction]
 

@@ -53,7 +53,7 @@ from moet.verify.result import Proved, Refuted, Trace, Unknown, Verdict
 from moet.verify.rounding import gate_errors
 from moet.verify.simplex import OPTIMAL, solve
 from moet.verify.systems.conditions import HalfSpace
-from moet.verify.systems.system import AffineSystem
+from moet.verify.systems.discrete import AffineSystem
 
 SLICE = 500
 """Pieces between two looks at the clock."""

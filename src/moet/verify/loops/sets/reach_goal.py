@@ -33,7 +33,7 @@ from moet.verify.loops.simulate import find_miss, runs_outside, simulate
 from moet.verify.result import Proved, Refuted, Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Side
-from moet.verify.systems.system import NonlinearSystem
+from moet.verify.systems.discrete import NonlinearSystem
 
 Floats = NDArray[np.float64]
 Box = tuple[Side, ...]

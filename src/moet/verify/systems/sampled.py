@@ -1,0 +1,160 @@
+"""Systems in continuous time: differential equations, and a control that is held between samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moet.errors import InputError
+from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.description import Number, by_state, check_identifiers, exact, named_intervals, texts
+from moet.verify.systems.equations import FUNCTIONS, PLAIN_FLOATS, Algebra, Expression, read_let, values_of
+from moet.verify.systems.system import System
+
+Floats = NDArray[np.float64]
+
+_STEPS_PER_PERIOD = 40
+"""Runge-Kutta steps with which a period is simulated, at least."""
+
+
+class Acting(Protocol):
+    """What chooses controls: a mixture, a fitted regressor or a policy."""
+
+    def predict(self, features: Floats, /) -> Any:
+        """Controls, one row per row of features."""
+
+
+class SampledSystem(System):
+    """A plant x' = f(x, u, w): the policy sees the state every ``period``, and its control is held until the next time.
+
+    Safety means safety at all times, not only when the policy looks.
+
+    Parameters
+    ----------
+    name : str
+    flow : mapping from state to str
+        The derivative of every state, as an expression in states, controls, parameters, signals and names of ``let``.
+        Its keys are the states, in the order of the policy's features.
+    controls : mapping from name to (low, high)
+        Numbers that the policy chooses, and the limits of the actuators.
+    period : number
+        Time between two looks of the policy.
+    let : mapping from name to str, optional
+        Expressions to use in later ones and in ``flow``.
+    parameters : mapping from name to (low, high), optional
+        Numbers of which only these limits are known; one value each for all of a run.
+    disturbance : mapping from name to (low, high) or radius, optional
+        Signals in ``flow`` that may take any values between these limits, at any time.
+    **description
+        ``initial``, ``safe``, ``avoid``, ``goal``, ``domain``, ``observe``, ``observation_error`` and
+        ``float32_observations``, as for :class:`~moet.verify.systems.System`.
+
+    Examples
+    --------
+    >>> pendulum = SampledSystem(
+    ...     "pendulum",
+    ...     flow={"angle": "speed", "speed": "2 * sin(angle) + 8 * torque"},
+    ...     controls={"torque": (-1, 1)},
+    ...     period="0.05",
+    ...     initial={"angle": (1, "1.2"), "speed": (0, "0.2")},
+    ...     safe=["angle <= 1.3"],
+    ... )
+    >>> pendulum.successor([[1.0, 0.0]], [[-1.0]]).round(4)
+    array([[ 0.9921, -0.316 ]])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        flow: Mapping[str, str],
+        controls: Mapping[str, Any],
+        period: Number,
+        let: Mapping[str, str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        disturbance: Mapping[str, Any] | None = None,
+        **description: Any,
+    ) -> None:
+        if not isinstance(flow, Mapping) or not isinstance(controls, Mapping) or not controls:
+            raise InputError("a sampled system needs flow={'x': 'u - x'} and controls={'u': (-1, 1)}")
+        super().__init__(name, states=tuple(flow), controls=controls, **description)
+        self.period = exact(period)
+        if self.period <= 0:
+            raise InputError(f"the period must be a positive number, got {period!r}")
+        self.parameters = named_intervals(parameters or {}, "parameters")
+        signals = {key: (-exact(v), exact(v)) if isinstance(v, Number) else v for key, v in (disturbance or {}).items()}
+        self.signals = named_intervals(signals, "disturbance")
+        given = [*self.states, *self.controls, *self.parameters, *self.signals]
+        check_identifiers([*given, *(let or {})], FUNCTIONS)
+        self.let = read_let(let or {}, set(given))
+        lines = by_state(flow, self.states, "flow", lambda text: text, None)
+        self.flow = tuple(Expression(text, {*given, *self.let}) for text in lines)
+        for expression in (*self.let.values(), *self.flow):
+            if not expression.is_smooth:
+                raise InputError(f"a flow has no 'if', for it must not jump: {expression.text!r}; use min, max or abs")
+
+    def equations(self, known: Mapping[str, Any], algebra: Algebra) -> list[Any]:
+        """Derivative of every state for values of all names, in any kind of numbers."""
+        return values_of(self.let, self.flow, known, algebra)
+
+    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+        """States one period later in float64, one per row; parameters and signals in the middle of their limits."""
+        return self.between(states, actions, 1)[:, -1]
+
+    def between(self, states: ArrayLike, controls: ArrayLike, n: int, fixed: Mapping[str, Any] | None = None) -> Floats:
+        """States at ``n`` + 1 evenly spaced times of one period, shape (n_rows, n + 1, n_states), in float64.
+
+        ``fixed`` has values of parameters and signals, numbers or one per row; others are in the middle of their
+        limits.
+        """
+        rows = np.asarray(states, np.float64)
+        held = dict(zip(self.controls, clipped(self, controls).T, strict=True)) | self._middles() | dict(fixed or {})
+        inner = -(-_STEPS_PER_PERIOD // n)
+        h = float(self.period) / (n * inner)
+        found = [rows]
+        for _ in range(n):
+            for _ in range(inner):
+                rows = self._runge_kutta(rows, held, h)
+            found.append(rows)
+        return np.stack(found, axis=1)
+
+    def simulate(
+        self, policy: Acting, starts: ArrayLike, steps: int, points: int = 10, fixed: Mapping[str, Any] | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Runs of a policy: times, states at ``points`` per period and at the end, and the controls of every period."""
+        rows = np.asarray(starts, np.float64)
+        states, controls = [rows[:, None]], []
+        for _ in range(steps):
+            wanted = np.asarray(policy.predict(observed(self, rows)), np.float64).reshape(len(rows), -1)
+            controls.append(clipped(self, wanted))
+            states.append(self.between(rows, wanted, points, fixed)[:, 1:])
+            rows = states[-1][:, -1]
+        times = np.arange(steps * points + 1, dtype=np.float64) * (float(self.period) / points)
+        return np.asarray(times), np.concatenate(states, axis=1), np.stack(controls, axis=1)
+
+    def _middles(self) -> dict[str, float]:
+        return {name: float((low + high) / 2) for name, (low, high) in (self.parameters | self.signals).items()}
+
+    def _runge_kutta(self, rows: Floats, held: dict[str, Any], h: float) -> Floats:
+        def rate(x: Floats) -> Floats:
+            columns = self.equations(dict(zip(self.states, x.T, strict=True)) | held, PLAIN_FLOATS)
+            return np.stack([np.broadcast_to(column, len(x)) for column in columns], axis=1)
+
+        first = rate(rows)
+        second = rate(rows + h / 2 * first)
+        third = rate(rows + h / 2 * second)
+        last = rate(rows + h * third)
+        return np.asarray(rows + h / 6 * (first + 2 * second + 2 * third + last))
+
+    def _dynamics(self) -> dict[str, Any]:
+        return {
+            "kind": "flow",
+            "period": str(self.period),
+            "parameters": [[name, texts(side)] for name, side in self.parameters.items()],
+            "signals": [[name, texts(side)] for name, side in self.signals.items()],
+            "let": [[name, expression.text] for name, expression in self.let.items()],
+            "flow": [expression.text for expression in self.flow],
+        }
