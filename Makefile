@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test quick check docs package stress bench clean
+.PHONY: help demo test quick check docs results package stress bench clean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -19,6 +19,9 @@ quick: check ## lint, types, and the tests that are quick once compiled
 docs: $(VENV)/installed-docs ## the site, its gallery executed; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -j auto -q docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+results: ## the tables of docs/results*.md from the rows in docs/rows
+	$(PYTHON) benchmarks/result_tables.py
 
 package: $(VENV)/installed ## wheel and sdist in dist/, the wheel tried in an empty environment
 	$(BIN)/python -m pip install --quiet build

@@ -6,11 +6,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from result_tables import MARKED, ORIGIN, ROWS, kept, pages, renewed
 
 from tests.public_names import PUBLIC
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "notes").glob("*.md")])
 SCRIPTS = sorted((ROOT / "examples").rglob("*.py"))
 
 
@@ -51,3 +52,19 @@ def test_no_line_of_prose_is_longer_than_an_editor_is_wide(path):
     text = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
     long = [line for line in text.splitlines() if len(line) > 120 and not line.lstrip().startswith("|")]
     assert long == []
+
+
+@pytest.mark.parametrize("path", pages(), ids=named)
+def test_tables_of_results_are_those_that_the_kept_rows_make(path):
+    text = path.read_text(encoding="utf-8")
+    renew = (
+        f"`make results` writes tables from docs/rows; `python benchmarks/result_tables.py --read {named(path)}` keeps"
+    )
+    assert renewed(text) == text, f"{renew} what stands in the page"
+
+
+def test_kept_rows_say_where_they_come_from_and_stand_in_a_page():
+    shown = {name for path in pages() for name, _ in MARKED.findall(path.read_text(encoding="utf-8"))}
+    assert shown == {path.stem for path in ROWS.glob("*.json")}
+    for name in shown:
+        assert all(kept(name)[key] for key in ORIGIN), f"docs/rows/{name}.json lacks one of {ORIGIN}"
