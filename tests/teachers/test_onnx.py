@@ -38,10 +38,13 @@ NUMBERS = {
     "high": np.float32(1.5),
     "size": np.float32([[0.5, 2.0, 1.0]]),
     "one": np.float32([1]),
+    "window": W1.T.reshape(8, 1, 1, 4).copy(),
+    "narrow": W1.T.reshape(16, 1, 1, 2).copy(),
+    "wide": W2.T.reshape(3, 8, 1, 1).copy(),
 }
 
 
-def model(*nodes, output=TensorProto.FLOAT, batch="batch", width=4):
+def model(*nodes, output=TensorProto.FLOAT, batch="batch", width=(4,)):
     """A model of operations, each written as "result = Operation(arguments)"."""
     made = []
     for node in nodes:
@@ -53,7 +56,7 @@ def model(*nodes, output=TensorProto.FLOAT, batch="batch", width=4):
     graph = helper.make_graph(
         made,
         "net",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, width])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *width])],
         [helper.make_tensor_value_info(made[-1].output[0], output, None)],
         [numpy_helper.from_array(array, name) for name, array in NUMBERS.items() if name in used],
     )
@@ -87,6 +90,7 @@ PLAIN = {
         *("h = Gemm(c, W1, B1)", "a = Tanh(h)", "y = Gemm(a, W2, B2)"),
     ),
     "turned round": ("s = Sub(two, x)", "h = Gemm(s, W1, B1)", "a = Relu(h)", "n = Gemm(a, W2, B2)", "y = Mul(n, two)"),
+    "sigmoid": ("h = Gemm(x, W1, B1)", "a = Sigmoid(h)", "y = Gemm(a, W2, B2)"),
     "linear": ("h = Gemm(x, W1, B1)", "y = Gemm(h, W2, B2)"),
     "silent": ("i = Identity(x)", ("f = Flatten(i)", {"axis": 1}), "h = Gemm(f, W1, B1)", "y = Identity(h)"),
     "softmax": ("h = Gemm(x, W1, B1)", "a = Tanh(h)", "n = Gemm(a, W2, B2)", ("y = Softmax(n)", {"axis": -1})),
@@ -125,9 +129,11 @@ def test_a_network_that_ends_with_the_chosen_action(tmp_path):
     [
         ((), [-np.inf] * 3, [np.inf] * 3),
         (("t = Tanh(n)",), [-1.0] * 3, [1.0] * 3),
+        (("t = Sigmoid(n)",), [0.0] * 3, [1.0] * 3),
+        (("t = Relu(n)", "y = Sub(t, one)"), [-np.inf] * 3, [np.inf] * 3),
         (("t = Tanh(n)", "m = Mul(t, size)", "y = Add(m, one)"), [0.5, -1.0, 0.0], [1.5, 3.0, 2.0]),
     ],
-    ids=["as it is", "squashed", "between bounds"],
+    ids=["as it is", "squashed", "squashed by a sigmoid", "cut off below", "between bounds"],
 )
 def test_continuous_actions_are_the_outputs_as_they_are(tmp_path, ending, low, high):
     path = written(tmp_path, "h = Gemm(x, W1, B1)", "a = Relu(h)", "n = Gemm(a, W2, B2)", *ending)
@@ -138,8 +144,23 @@ def test_continuous_actions_are_the_outputs_as_they_are(tmp_path, ending, low, h
     np.testing.assert_allclose(teacher.act(ROWS), runtime(path), rtol=1e-4, atol=1e-5)
 
 
+def test_layers_written_as_convolutions_that_see_everything_are_dense(tmp_path):
+    nodes = ("h = Conv(x, window, B1)", "a = Relu(h)", "n = Conv(a, wide, B2)", ("y = Flatten(n)", {"axis": 1}))
+    path = written(tmp_path, *nodes, batch=1, width=(1, 1, 4))
+    teacher = Teacher.from_onnx(path, continuous=True)
+    assert isinstance(teacher, ContinuousTeacher)
+    expected = np.concatenate([runtime(path, row.reshape(1, 1, 1, 4)) for row in ROWS])
+    np.testing.assert_allclose(teacher.act(ROWS), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_convolution_that_slides_is_no_dense_layer(tmp_path):
+    path = written(tmp_path, "h = Conv(x, narrow)", ("y = Flatten(h)", {"axis": 1}), batch=1, width=(1, 1, 4))
+    with pytest.raises(TeacherError, match="one row of known length per observation"):
+        Teacher.from_onnx(path, continuous=True)
+
+
 OTHER = {
-    "activation": ("h = Gemm(x, W1, B1)", "a = Sigmoid(h)", "y = Gemm(a, W2, B2)"),
+    "activation": ("h = Gemm(x, W1, B1)", "a = Softsign(h)", "y = Gemm(a, W2, B2)"),
     "different activations": (
         *("h = Gemm(x, W1, B1)", "a = Tanh(h)", "n = Gemm(a, W2, B2)", "b = Relu(n)"),
         *("m = Mul(b, two)", "y = Add(m, n)"),
@@ -229,7 +250,7 @@ def test_files_that_are_no_networks_are_refused(tmp_path, monkeypatch):
     with pytest.raises(TeacherError, match="onnxruntime cannot load it"):
         Teacher.from_onnx(written(tmp_path, "y = NoSuchThing(x)"))
     with pytest.raises(TeacherError, match=r"it takes x: tensor\(float\) .*one row of known length"):
-        Teacher.from_onnx(written(tmp_path, "y = Sigmoid(x)", width="any"))
+        Teacher.from_onnx(written(tmp_path, "y = Sigmoid(x)", width=("any",)))
     path = written(tmp_path, *OTHER["activation"])
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "onnxruntime", None)

@@ -189,10 +189,10 @@ def _continuous(plan: _Plan, normalization: Normalization) -> Teacher:
     """Outputs as they are, or brought between bounds by tanh and scaling, as TD3 and SAC do."""
     if not plan.layers:
         raise NotChainError("it has no dense layer")
-    squashed = not plan.open
-    if squashed and plan.activations[-1] != "tanh":
-        raise NotChainError(f"it ends with {plan.activations[-1]}")
     width = len(plan.layers[-1].bias)
+    if not plan.open and plan.activations[-1] != "tanh":  # ReLUs are the outputs: one more layer that changes nothing
+        _fold(plan, Dense(np.eye(width), np.zeros(width)))
+    squashed = not plan.open
     network = _network(plan, "actions", normalization)
     if not squashed:
         return ContinuousTeacher(network, np.full(width, -np.inf), np.full(width, np.inf))

@@ -74,7 +74,15 @@ def chain_of(graph: Any) -> list[Step]:
         here = node.output[0]
     if here != graph.output[0].name:
         raise NotChainError("its operations are no chain")
+    _check_covered(next(value for value in graph.input if value.name == inputs[0]), steps)
     return steps
+
+
+def _check_covered(value: Any, steps: list[Step]) -> None:
+    """Refuse a first layer that sees a window of its input: a convolution that slides is no dense layer."""
+    sides = [side.dim_value for side in value.type.tensor_type.shape.dim][1:]
+    if all(sides) and sides and int(np.prod(sides)) != _input_length(steps):
+        raise NotChainError(f"its first layer sees {_input_length(steps)} of {int(np.prod(sides))} numbers at a time")
 
 
 class RuntimeTeacher(Teacher):
@@ -196,6 +204,12 @@ def _steps(node: Any, here: str, constants: dict[str, NDArray[Any]]) -> list[Ste
             kernel = kernel.T if attributes.get("transB", 0) else kernel
             bias = as_row(others[1]) * attributes.get("beta", 1.0) if len(others) > 1 else np.zeros(1)
             return [_dense(kernel, bias)]
+        case "Conv" if first and _is_plain(attributes):
+            kernel = np.asarray(others[0], np.float64)
+            return [_dense(kernel.reshape(len(kernel), -1).T, as_row(others[1]) if len(others) > 1 else np.zeros(1))]
+        case "Sigmoid":  # 1 / (1 + exp(-x)) = (tanh(x / 2) + 1) / 2
+            half = np.array([0.5])
+            return [Scale(half, np.zeros(1)), Nonlinear("tanh"), Scale(half, half)]
         case "MatMul" if first:
             return [_dense(np.asarray(others[0], np.float64), np.zeros(1))]
         case "Add":
@@ -223,6 +237,11 @@ def _steps(node: Any, here: str, constants: dict[str, NDArray[Any]]) -> list[Ste
                 raise NotChainError("it prefers the last among equals")
             return [Nonlinear(_ENDINGS[operation])]  # type: ignore[arg-type]
     raise NotChainError(f"it computes {node.op_type}")
+
+
+def _is_plain(convolution: dict[str, Any]) -> bool:
+    """Whether a convolution multiplies all that it sees, with nothing put around it."""
+    return not any(convolution.get("pads", [])) and convolution.get("group", 1) == 1
 
 
 def _dense(kernel: Floats, bias: Floats) -> Dense:
