@@ -65,8 +65,8 @@ def compare(
     limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": cpu_limit, "seed": seed}
     verdict = equivalent(a, b, box, wanted, tolerance=tolerance, **limits)
     found = None
-    if isinstance(verdict, Refuted) and not numbers and a.prediction == b.prediction == "hard":
-        found = differences(a, b, box, limit, wanted, **limits)
+    if isinstance(verdict, Refuted) and (numbers or a.prediction == b.prediction == "hard"):
+        found = differences(a, b, box, limit, wanted, tolerance=tolerance, **limits)
     saved = save_certificate(verdict, certificate)
     if as_json:
         print_json(

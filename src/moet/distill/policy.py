@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from moet.envs.catalog import known, resolve
 from moet.envs.task import Floats, Task
 from moet.errors import InputError, TaskError
-from moet.model.file import Model, as_model, load, model_or_none
+from moet.model.file import Model, as_model, load, model_or_none, save
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 
@@ -59,9 +59,16 @@ class Policy:
         >>> policy = moet.distill.Policy.load("lean.moet.json")
         >>> policy.env_action([0.0, 0.0, 0.1, 0.0])
         1
+        >>> policy.save("again.moet.json")
+        >>> moet.load("again.moet.json").classes.tolist()
+        ['left', 'right']
         """
         mixture = load(path)
         return cls.of(mixture, _task_of(mixture, path) if env is None else resolve(env))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a model file, as :func:`moet.save` does."""
+        save(self, path)
 
     @classmethod
     def of(cls, model: Any, task: Task) -> Policy:
@@ -204,14 +211,14 @@ def _task_of(mixture: Model, path: str | os.PathLike[str]) -> Task:
     """The task that a model says it was made for, if nothing must be imported to know it."""
     name = mixture.provenance.get("task")
     if not isinstance(name, str):
-        raise InputError(f"{path} does not say which task it was made for; name it: Policy.load(path, env=...)")
+        raise InputError(f"{path} does not say which task it was made for; name it: --env NAME, in Python env=NAME")
     import gymnasium
 
     if (task := known(name)) is not None:
         return task
     if name not in gymnasium.registry:
         raise InputError(
-            f"{path} was made for {name!r}, which is not registered here; name it: Policy.load(path, env=...)"
+            f"{path} was made for {name!r}, which is not registered here; name it: --env NAME, in Python env=..."
         )
     return resolve(name)
 

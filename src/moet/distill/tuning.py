@@ -150,7 +150,7 @@ def as_policy(policy: Any) -> Policy:
     model = as_model(policy)
     name = model.provenance.get("task")
     if name is None:
-        raise InputError("this policy does not say which task it was made for; name the environment")
+        raise InputError("this policy does not say which task it was made for; name it: tune(policy, env)")
     return Policy.of(model, resolve(name))
 
 

@@ -184,9 +184,10 @@ class Differences:
     points : array of float, shape (n, n_features)
         Inputs with different answers, in exact arithmetic and as deployed, one per region.
     answers : list of (label, label)
-        What the models answer at the points.
+        What the models answer at the points; if they answer with numbers, their outputs by name.
     regions : list of Polytope
-        The regions of the points; in all of a region the answers are these.
+        The regions of the points; in all of a region the answers are these, or some output of the models is apart by
+        more than the tolerance, by the same laws. Regions of different outputs may overlap.
     complete : bool
         Whether these are all regions: neither ``limit`` nor the time limit ended the search. Regions so thin that no
         float64 input was found in them are counted in ``unseen`` and are not among ``regions``.

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.model.file import as_model
 from moet.model.text import how_to_harden
-from moet.verify.arguments import CPU_LIMIT, common_groups, comparable, domain_bounds, has_groups, known_labels
+from moet.verify.arguments import (
+    CPU_LIMIT,
+    answers_with_numbers,
+    check_no_tolerance,
+    common_groups,
+    comparable,
+    domain_bounds,
+    has_groups,
+    known_labels,
+)
 from moet.verify.box import Box
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
 from moet.verify.inputs.float_band import float_band
 from moet.verify.inputs.sampling import sample_box
-from moet.verify.inputs.volume import confidence_interval, exact_share
+from moet.verify.inputs.volume import CONFIDENCE, confidence_interval, total_share
 from moet.verify.limits import Deadline
 from moet.verify.regions import Polytope
 from moet.verify.result import Differences
 
 Floats = NDArray[np.float64]
-
-CONFIDENCE = 0.99
 
 
 def differences(
@@ -33,6 +40,7 @@ def differences(
     limit: int = 100,
     classes: Iterable[Any] | None = None,
     *,
+    tolerance: float | None = None,
     samples: int = 10_000,
     timeout: float | None = None,
     cpu_limit: float | None = CPU_LIMIT,
@@ -41,17 +49,19 @@ def differences(
     """Find inputs and whole regions where two hard models give different answers.
 
     Like :func:`equivalent`, this is about exact arithmetic. At every point that is reported the deployed predictors
-    give the answers of its region, too.
+    give the answers of its region, too; or, if they are numbers, such as are apart by more than the tolerance.
 
     Parameters
     ----------
-    a, b : Mixture, classifier, policy, model file or scikit-learn tree
+    a, b : mixture, classifier, regressor, policy, model file or scikit-learn tree
     domain : Box, optional
         All inputs by default.
     limit : int
         Find at most so many regions.
     classes : labels, optional
         Compare the models with respect to these classes only.
+    tolerance : float, optional
+        Of models that answer with numbers: by how much an output of one may be off that of the other. 0 by default.
     samples : int
         Number of random inputs from which the share of the volume is estimated. It is computed exactly instead if all
         regions were found and their volumes are simple: boxes, or boxes cut along at most two features.
@@ -61,17 +71,33 @@ def differences(
         Seconds of CPU time after which it ends.
     seed : int
         Seed of the random inputs.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree, verify
+    >>> laws = [RegressionTree.leaf([0.0], slope=[[slope]]) for slope in (1.0, 1.5)]
+    >>> weak, strong = (RegressionMixture([[0.0]], [0.0], [law], ["u"], feature_names=["x"]) for law in laws)
+    >>> found = verify.differences(weak, strong, verify.Box(x=(-1, 1)), tolerance=0.25)
+    >>> len(found), found.complete, found.share
+    (2, True, 0.5)
     """
     deadline = Deadline(timeout, cpu_limit)
+    if limit < 1 or samples < 1:
+        raise InputError(f"limit and samples must be at least 1, got {limit} and {samples}")
+    if answers_with_numbers(a := as_model(a)) and answers_with_numbers(b := as_model(b)):
+        from moet.verify.outputs.difference_regions import output_differences
+
+        if classes is not None:
+            raise InputError(f"these models answer with numbers and have no classes, got classes={classes!r}")
+        return output_differences(a, b, domain, tolerance or 0, limit, samples, deadline, seed)
     pair = comparable(a, b)
+    check_no_tolerance(tolerance)
     for mixture in pair:
         if mixture.prediction == "soft":
             raise InputError(
                 "differences is about hard models, and one is soft, without regions that have flat sides; "
                 f"{how_to_harden(mixture)}"
             )
-    if limit < 1 or samples < 1:
-        raise InputError(f"limit and samples must be at least 1, got {limit} and {samples}")
     if has_groups(*pair):
         from moet.verify.rows.differences import row_differences
 
@@ -96,7 +122,7 @@ def differences(
     X = np.array(points).reshape(len(points), len(lo))
     share, interval, confidence = None, None, 1.0
     if np.all(np.isfinite(lo)) and np.all(np.isfinite(hi)):
-        exact = _exact_share(regions + unseen, lo, hi) if complete else None
+        exact = total_share(regions + unseen, lo, hi) if complete else None
         if exact is not None:
             share, interval = exact, (exact, exact)
         else:
@@ -123,16 +149,6 @@ def differ_surely(grouped: Sequence[Grouped], x: Floats) -> bool:
         return False
     first, second = (side.group_of_class[answer] for side, answer in zip(grouped, deployed, strict=True))
     return bool(first != second)
-
-
-def _exact_share(regions: Sequence[Polytope], lo: Floats, hi: Floats) -> float | None:
-    total = Fraction(0)
-    for region in regions:
-        share = exact_share(region, lo, hi)
-        if share is None:
-            return None
-        total += share
-    return float(total)
 
 
 def estimated_share(grouped: Sequence[Grouped], X: Floats) -> tuple[float, tuple[float, float]]:

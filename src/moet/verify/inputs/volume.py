@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,27 @@ from moet.verify.regions import Polytope
 
 Floats = NDArray[np.float64]
 Point = tuple[Fraction, Fraction]
+
+CONFIDENCE = 0.99
+
+
+class Share(NamedTuple):
+    """Part of a domain's volume, between which bounds it is, and with what probability."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+    confidence: float
+
+
+def total_share(regions: Sequence[Polytope], lo: Floats, hi: Floats) -> float | None:
+    """Share of a box that regions without common inside make up; None if that is not cheap."""
+    total = Fraction(0)
+    for region in regions:
+        share = exact_share(region, lo, hi)
+        if share is None:
+            return None
+        total += share
+    return float(total)
 
 
 def exact_share(polytope: Polytope, lo: Floats, hi: Floats) -> Fraction | None:

@@ -119,21 +119,10 @@ def equivalent_outputs(
     a: Any, b: Any, domain: Box | None, tolerance: Any, deadline: Deadline, seed: int
 ) -> Proved | Refuted | Unknown:
     """Answer :func:`moet.verify.equivalent` for models that answer with numbers."""
-    pair = hard_laws(a), hard_laws(b)
-    check_same_features(*pair)
-    if pair[0].outputs != pair[1].outputs:
-        raise InputError(f"the models have different outputs: {listed(pair[0].outputs)} and {listed(pair[1].outputs)}")
+    pair = comparable_laws(a, b)
     most = a_tolerance(tolerance)
     lo, hi = domain_bounds(domain, pair[0])
-    sides = [Laws(mixture, lo, hi, rounded=False) for mixture in pair]
-
-    def differ(x: Floats) -> bool:
-        deployed = [deployed_outputs(mixture, x) for mixture in pair]
-        if deployed[0] is None or deployed[1] is None:
-            return False
-        exact = [side.answer(exactly(x.tolist())) for side in sides]
-        return _apart(exactly(deployed[0]), exactly(deployed[1]), most) and _apart(exact[0], exact[1], most)
-
+    differ, sides = deployed_apart(pair, most, lo, hi)
     band = float_band(pair, lo, hi)
     if deadline.passed:
         return Unknown(reason=deadline.reason, band=band)
@@ -148,7 +137,7 @@ def equivalent_outputs(
         "tolerance": str(most),
     }
     certificate = Certificate("tolerance", claim)
-    search = NowhereSearch(sides, _differences(pair[0].n_outputs, most), lo, hi, deadline, certificate)
+    search = NowhereSearch(sides, apart(pair[0].n_outputs, most), lo, hi, deadline, certificate)
     outcome = run(search, differ)
     effort = {**outcome.effort, "seconds": deadline.seconds}
     if outcome.point is not None:
@@ -167,6 +156,31 @@ def equivalent_outputs(
         return Unknown(reason=too_doubtful(doubtful), band=band, effort=effort)
     found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveat_of(doubtful))
     return confirmed(found, *pair, deadline=deadline)
+
+
+def comparable_laws(a: Any, b: Any) -> tuple[RegressionMixture, RegressionMixture]:
+    """Two hard mixtures of laws, if they are about the same features and outputs."""
+    pair = hard_laws(a), hard_laws(b)
+    check_same_features(*pair)
+    if pair[0].outputs != pair[1].outputs:
+        raise InputError(f"the models have different outputs: {listed(pair[0].outputs)} and {listed(pair[1].outputs)}")
+    return pair
+
+
+def deployed_apart(
+    pair: Sequence[RegressionMixture], tolerance: Fraction, lo: Floats, hi: Floats
+) -> tuple[Callable[[Floats], bool], list[Laws]]:
+    """Whether two models are apart at an input, in exact arithmetic and as deployed; and their laws."""
+    sides = [Laws(mixture, lo, hi, rounded=False) for mixture in pair]
+
+    def differ(x: Floats) -> bool:
+        first, second = (deployed_outputs(mixture, x) for mixture in pair)
+        if first is None or second is None or not _are_apart(exactly(first), exactly(second), tolerance):
+            return False
+        one, other = (side.answer(exactly(x.tolist())) for side in sides)
+        return _are_apart(one, other, tolerance)
+
+    return differ, sides
 
 
 class Outcome(NamedTuple):
@@ -219,7 +233,7 @@ def refuted(
     return Refuted(point=x, answers=answers, effort=effort, band=band)
 
 
-def _differences(n_outputs: int, tolerance: Fraction) -> list[Wanted]:
+def apart(n_outputs: int, tolerance: Fraction) -> list[Wanted]:
     """One output of one model is larger than that of the other by more than the tolerance."""
     rows: list[Wanted] = []
     for o in range(n_outputs):
@@ -229,7 +243,7 @@ def _differences(n_outputs: int, tolerance: Fraction) -> list[Wanted]:
     return rows
 
 
-def _apart(first: Sequence[Fraction], second: Sequence[Fraction], tolerance: Fraction) -> bool:
+def _are_apart(first: Sequence[Fraction], second: Sequence[Fraction], tolerance: Fraction) -> bool:
     return any(abs(u - w) > tolerance for u, w in zip(first, second, strict=True))
 
 

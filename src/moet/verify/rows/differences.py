@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from moet.model.mixture import Mixture
 from moet.verify.box import Box
 from moet.verify.inputs.agreement import Grouped
-from moet.verify.inputs.difference_regions import CONFIDENCE, differ_surely, estimated_share
+from moet.verify.inputs.difference_regions import differ_surely, estimated_share
 from moet.verify.inputs.float_band import float_band
+from moet.verify.inputs.volume import CONFIDENCE
 from moet.verify.limits import Deadline
 from moet.verify.regions import Polytope
 from moet.verify.result import Differences

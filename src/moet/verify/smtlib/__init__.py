@@ -2,7 +2,7 @@
 
 Every text is in QF_LRA (linear arithmetic on reals, no quantifiers) and asserts that a counterexample exists: *unsat*
 is a proof, *sat* comes with a counterexample. Numbers are the exact rationals that the float64 numbers of a model are.
-All questions are about exact arithmetic; only :func:`always` also covers the rounding of the gate.
+All questions are about exact arithmetic; only :func:`always` about labels also covers the rounding of the gate.
 """
 
 from moet.verify.smtlib.definitions import definition

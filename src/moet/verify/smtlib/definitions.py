@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from moet.model.base import BaseMixture
@@ -72,7 +72,7 @@ def _outputs(mixture: RegressionMixture, names: list[str]) -> Iterator[str]:
     """For every output its law by expert, the law that counts, and that law clipped."""
     for o, (low, high) in enumerate(zip(mixture.low.tolist(), mixture.high.tolist(), strict=True)):
         for j, tree in enumerate(mixture.trees):
-            yield _function(f"tree{j}_law{o}", names, leaf_ifs(tree, _laws(tree, o, names), names))
+            yield _function(f"tree{j}_law{o}", names, leaf_ifs(tree, laws_of_nodes(tree, o, names), names))
         yield _function(f"law{o}", names, _of_expert(mixture, f"tree{{}}_law{o}", names))
         clipped = law = f"(law{o} {' '.join(names)})"
         for sign, bound in ((">", high), ("<", low)):
@@ -81,7 +81,7 @@ def _outputs(mixture: RegressionMixture, names: list[str]) -> Iterator[str]:
         yield _function(f"output{o}", names, clipped)
 
 
-def _laws(tree: RegressionTree, output: int, names: list[str]) -> Iterator[str]:
+def laws_of_nodes(tree: RegressionTree, output: int, names: Sequence[str]) -> Iterator[str]:
     """The law of every node."""
     for node, value in enumerate(tree.value[:, output].tolist()):
         if tree.slope is None:

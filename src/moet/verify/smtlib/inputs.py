@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moet.verify.arguments import (
+    answers_with_numbers,
+    check_no_tolerance,
     common_groups,
     comparable,
     domain_bounds,
@@ -24,6 +26,7 @@ from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.distance import Norm
 from moet.verify.regions import Polytope, hard_mixture
 from moet.verify.rounding import logit_errors
+from moet.verify.smtlib.outputs import always_outputs, different_outputs
 from moet.verify.smtlib.terms import (
     all_of,
     answers_one_of,
@@ -41,7 +44,12 @@ from moet.verify.smtlib.terms import (
 
 
 def always(model: Any, domain: Box | None = None, answers: Iterable[Any] = ()) -> str:
-    """Text of "some input of the domain is answered otherwise, if the gate's rounding is the worst possible"."""
+    """Text of "some input of the domain is answered otherwise, if the gate's rounding is the worst possible".
+
+    Of a model that answers with numbers, ``answers`` are conditions on its outputs, and arithmetic is exact.
+    """
+    if answers_with_numbers(model):
+        return always_outputs(model, domain, answers)
     mixture = hard_mixture(model)
     permitted = known_labels(answers, [mixture])
     forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
@@ -62,9 +70,16 @@ def always(model: Any, domain: Box | None = None, answers: Iterable[Any] = ()) -
     )
 
 
-def equivalent(a: Any, b: Any, domain: Box | None = None, classes: Iterable[Any] | None = None) -> str:
-    """Text of "the models answer some input of the domain differently"."""
-    return differences(a, b, domain, classes)
+def equivalent(
+    a: Any,
+    b: Any,
+    domain: Box | None = None,
+    classes: Iterable[Any] | None = None,
+    *,
+    tolerance: float | None = None,
+) -> str:
+    """Text of "the models answer some input of the domain differently", or with numbers that are too far apart."""
+    return differences(a, b, domain, classes, tolerance=tolerance)
 
 
 def differences(
@@ -73,8 +88,13 @@ def differences(
     domain: Box | None = None,
     classes: Iterable[Any] | None = None,
     beyond: Sequence[Polytope] = (),
+    *,
+    tolerance: float | None = None,
 ) -> str:
     """Text of "the models answer some input differently, beyond these regions": if not, these are all there are."""
+    if answers_with_numbers(a) and answers_with_numbers(b):
+        return different_outputs(a, b, domain, tolerance or 0, beyond)
+    check_no_tolerance(tolerance)
     pair = comparable(hard_mixture(a), hard_mixture(b))
     groups = common_groups(pair, None if classes is None else known_labels(classes, pair))
     names = input_names(pair[0])

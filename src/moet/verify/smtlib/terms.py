@@ -28,7 +28,7 @@ def input_names(mixture: BaseMixture) -> list[str]:
     return [f"x{k}" for k in range(mixture.n_features)]
 
 
-def declarations(mixture: Mixture, names: Sequence[str]) -> list[str]:
+def declarations(mixture: BaseMixture, names: Sequence[str]) -> list[str]:
     """Lines that declare the inputs, with what they mean."""
     return [
         f"(declare-const {name} Real) ; {printable(meaning)}"
