@@ -33,7 +33,7 @@ FORGERIES = {
     "errors later": scale("errors", 0.9, 5),
     "negative errors": scale("errors", -1.0, 3),
     "growth": scale("growth", 0.8),
-    "added": scale("added", 0.1),
+    "added": scale("added", 1e-6),
     "spread of a direction": scale("spreads", 0.9, 2),
     "limit of the set": scale("limits", 1.0 + 1e-9, 0, 0),
     "spread of the gate": scale("gate_spreads", 0.9, 0, 1),

@@ -18,6 +18,8 @@ from moet.verify.checker.plain_system import plain_system
 from moet.verify.checker.roundoff import FloatStep
 from moet.verify.systems.equations import Algebra
 
+CUT_OFF = 2.0**-56
+
 
 def computed(program, terms, state, action):
     """What the program computes, line by line in Python's floats."""
@@ -50,7 +52,7 @@ def exactly(system, state, action):
 @given(st.tuples(st.floats(-2, 2), st.floats(-3, 3), st.floats(-0.2, 0.2), st.floats(-3, 3)), st.sampled_from([0, 1]))
 def test_rounding_is_within_what_the_checker_allows(state, action):
     system = systems.cartpole()
-    terms = terms_for(0.2)
+    terms = terms_for(0.2, CUT_OFF)
     box = [(Fraction(-x), Fraction(x)) for x in (2, 3, 0.2, 3)]
     allowed = FloatStep(plain_system(system), box, terms, Meter()).errors()
     found = computed(step_program(system), terms, state, action)
@@ -61,13 +63,13 @@ def test_rounding_is_within_what_the_checker_allows(state, action):
 
 def test_the_bound_of_rounding_is_not_idle():
     box = [(Fraction(-x), Fraction(x)) for x in (2, 3, 0.2, 3)]
-    allowed = FloatStep(plain_system(systems.cartpole()), box, terms_for(0.2), Meter()).errors()
+    allowed = FloatStep(plain_system(systems.cartpole()), box, terms_for(0.2, CUT_OFF), Meter()).errors()
     assert all(error / 2**BITS < 1e-14 for error in allowed)
 
 
 @pytest.mark.parametrize("argument", [0.01, 0.2, 1.0, 3.6, 8.0])
 def test_polynomials_are_sine_and_cosine(argument):
-    terms = terms_for(argument)
+    terms = terms_for(argument, CUT_OFF)
     for coefficients, true in zip(polynomials(terms), (np.sin(argument) / argument, np.cos(argument)), strict=True):
         assert _polynomial.py_func(coefficients, 0, terms, argument * argument) == pytest.approx(true, abs=2e-12)
 

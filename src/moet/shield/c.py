@@ -30,8 +30,8 @@ def c(shield: Shield, *, name: str = "shield") -> str:
     """
     check_name(name)
     t = shield.tables
-    kept = _CONDITIONS if len(t.safe_rows) else ""
-    functions = _FUNCTIONS.replace("CONDITIONS_KEPT", kept).replace("NAME", name)
+    kept, all_below = (_CONDITIONS, _ALL_BELOW) if len(t.safe_rows) else ("", "")
+    functions = _FUNCTIONS.replace("CONDITIONS_KEPT", kept).replace("ALL_BELOW", all_below).replace("NAME", name)
     text = "\n".join([_head(shield, name), unfused(name), _numbers(t, name), _step(t, name), functions])
     for key, value in _sizes(t).items():
         text = text.replace(f"@{key}@", str(value))
@@ -170,7 +170,21 @@ def _operation(operation: int, a: list[str], name: str) -> str:
 
 
 _CONDITIONS = """
-            || !NAME_below(z, NAME_errors[k], NAME_safe_rows, NAME_safe_spreads, NAME_safe_limits, @CONDITIONS@)"""
+            || !NAME_all_below(z, NAME_errors[k], NAME_safe_rows, NAME_safe_spreads, NAME_safe_limits, @CONDITIONS@)"""
+
+_ALL_BELOW = """
+static inline int NAME_all_below(
+    const double z[], double error, const double rows[][@STATES@], const double spreads[], const double limits[],
+    int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!NAME_below(z, error, rows[i], spreads[i], limits[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+"""
 
 _FUNCTIONS = """\
 static inline int NAME_within(const double z[], double error)
@@ -184,16 +198,24 @@ static inline int NAME_within(const double z[], double error)
     return 1;
 }
 
-static inline int NAME_below(
-    const double z[], double error, const double rows[][@STATES@], const double spreads[], const double limits[],
-    int count)
+static inline int NAME_below(const double z[], double error, const double row[], double spread, double limit)
 {
-    for (int i = 0; i < count; i++) {
-        double value = NAME_times(rows[i][0], z[0]);
-        for (int k = 1; k < @STATES@; k++) {
-            value += NAME_times(rows[i][k], z[k]);
-        }
-        if (!(value + NAME_times(error, spreads[i]) <= limits[i])) {
+    double value = NAME_times(row[0], z[0]);
+    for (int k = 1; k < @STATES@; k++) {
+        value += NAME_times(row[k], z[k]);
+    }
+    return value + NAME_times(error, spread) <= limit;
+}
+ALL_BELOW
+/* failed is the row that said no a step before: mostly it does so again */
+static inline int NAME_in_cell(const double z[], double error, const double limits[], int *failed)
+{
+    if (!NAME_below(z, error, NAME_rows[*failed], NAME_spreads[*failed], limits[*failed])) {
+        return 0;
+    }
+    for (int i = 0; i < @ROWS@; i++) {
+        if (!NAME_below(z, error, NAME_rows[i], NAME_spreads[i], limits[i])) {
+            *failed = i;
             return 0;
         }
     }
@@ -255,6 +277,7 @@ static inline int NAME_policy(const double x[@STATES@])
 static inline int NAME_steps_ahead(const double x[@STATES@], int action)
 {
     double z[@STATES@];
+    int failed[@CELLS@] = {0};
     if (action < 0 || action >= @ACTIONS@ || !NAME_within(x, NAME_errors[0])) {
         return 0;
     }
@@ -267,7 +290,7 @@ static inline int NAME_steps_ahead(const double x[@STATES@], int action)
             return 0;
         }
         for (int cell = 0; cell < @CELLS@; cell++) {
-            if (NAME_below(z, NAME_errors[k], NAME_rows, NAME_spreads, NAME_limits[cell], @ROWS@)) {
+            if (NAME_in_cell(z, NAME_errors[k], NAME_limits[cell], &failed[cell])) {
                 return k;
             }
         }
@@ -289,7 +312,9 @@ static inline int NAME_act(const double x[@STATES@], int wanted)
     if (wanted < 0 || wanted >= @ACTIONS@) {
         return -1;
     }
-    return NAME_steps_ahead(x, wanted) > 0 ? wanted : NAME_policy(x);
+    /* what the policy itself would do is taken in either case */
+    const int own = NAME_policy(x);
+    return own == wanted || NAME_steps_ahead(x, wanted) > 0 ? wanted : own;
 }
 
 #endif

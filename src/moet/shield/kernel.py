@@ -77,13 +77,17 @@ SAFE_ROWS, SAFE_SPREADS, SAFE_LIMITS, GATE, ROOTS, NODES, THRESHOLD, ACTIONS, GA
 
 @njit(**OPTIONS)
 def decide(x: Any, wanted: int, floats: Any, ints: Any) -> int:
-    """The wanted action if it is allowed, else the policy's; -1 if that has no answer because x is not finite."""
-    if steps_to_set(x, wanted, floats, ints) > 0:
-        return wanted
+    """The wanted action if it is allowed, else the policy's; -1 if that has no answer because x is not finite.
+
+    What the policy itself would do is taken in either case, so then nothing has to be followed.
+    """
     for k in range(len(x)):
         if not math.isfinite(x[k]):
             return -1
-    return _action(x, floats, ints)
+    own = _action(x, floats, ints)
+    if own == wanted or steps_to_set(x, wanted, floats, ints) > 0:
+        return wanted
+    return own
 
 
 @njit(**OPTIONS)
@@ -101,12 +105,13 @@ def steps_to_set(x: Any, action: int, floats: Any, ints: Any) -> int:
     if not _within(x, first_error, f, n):
         return 0
     z, registers = x.copy(), np.empty(_n_registers(n))
+    failed = np.zeros(n[3 * LIMITS + 1], np.int64)
     for k in range(1, n[3 * ERRORS + 1]):
         _step(z, action, registers, f, n)
         error = f[n[3 * ERRORS] + k]
         if not (_within(z, error, f, n) and _keeps_conditions(z, error, f, n)):
             return 0
-        if _in_set(z, error, f, n):
+        if _in_set(z, error, failed, f, n):
             return k
         action = _sure_action(z, error + first_error, registers, f, n)
         if action < 0:
@@ -119,7 +124,9 @@ def surely_in_set(x: Any, floats: Any, ints: Any) -> bool:
     """Whether the state that is seen as x is surely in the set."""
     f, n = floats, ints
     error = f[n[3 * ERRORS]]
-    return _within(x, error, f, n) and _keeps_conditions(x, error, f, n) and _in_set(x, error, f, n)
+    if not (_within(x, error, f, n) and _keeps_conditions(x, error, f, n)):
+        return False
+    return _in_set(x, error, np.zeros(n[3 * LIMITS + 1], np.int64), f, n)
 
 
 @njit(**OPTIONS)
@@ -159,30 +166,45 @@ def _within(z: Any, error: float, f: Any, n: Any) -> bool:
 @njit(**INTERNAL)
 def _keeps_conditions(z: Any, error: float, f: Any, n: Any) -> bool:
     """Whether all states that are so close keep the conditions of several states."""
-    return _below(z, error, f, n[3 * SAFE_ROWS + 1], n[3 * SAFE_ROWS], n[3 * SAFE_SPREADS], n[3 * SAFE_LIMITS])
+    for i in range(n[3 * SAFE_ROWS + 1]):
+        if not _below(z, error, i, f, n[3 * SAFE_ROWS], n[3 * SAFE_SPREADS], n[3 * SAFE_LIMITS]):
+            return False
+    return True
 
 
 @njit(**INTERNAL)
-def _in_set(z: Any, error: float, f: Any, n: Any) -> bool:
-    """Whether all states that are so close are in one of the polytopes."""
-    n_rows = n[3 * ROWS + 1]
-    for cell in range(n[3 * LIMITS + 1]):
-        if _below(z, error, f, n_rows, n[3 * ROWS], n[3 * SPREADS], n[3 * LIMITS] + cell * n_rows):
+def _in_set(z: Any, error: float, failed: Any, f: Any, n: Any) -> bool:
+    """Whether all states that are so close are in one of the polytopes.
+
+    ``failed`` remembers, for each of them, the row that said no: a step later the same one mostly says so again.
+    """
+    for cell in range(len(failed)):
+        if _in_cell(z, error, cell, failed, f, n):
             return True
     return False
 
 
 @njit(**INTERNAL)
-def _below(z: Any, error: float, f: Any, n_rows: int, rows: int, spreads: int, limits: int) -> bool:
-    n_states = len(z)
+def _in_cell(z: Any, error: float, cell: int, failed: Any, f: Any, n: Any) -> bool:
+    n_rows = n[3 * ROWS + 1]
+    limits = n[3 * LIMITS] + cell * n_rows
+    if not _below(z, error, failed[cell], f, n[3 * ROWS], n[3 * SPREADS], limits):
+        return False
     for i in range(n_rows):
-        row = rows + i * n_states
-        value = f[row] * z[0]
-        for k in range(1, n_states):
-            value += f[row + k] * z[k]
-        if not value + error * f[spreads + i] <= f[limits + i]:
+        if not _below(z, error, i, f, n[3 * ROWS], n[3 * SPREADS], limits):
+            failed[cell] = i
             return False
     return True
+
+
+@njit(**INTERNAL)
+def _below(z: Any, error: float, i: int, f: Any, rows: int, spreads: int, limits: int) -> bool:
+    """Whether all states that are so close are below one limit."""
+    row = rows + i * len(z)
+    value = f[row] * z[0]
+    for k in range(1, len(z)):
+        value += f[row + k] * z[k]
+    return value + error * f[spreads + i] <= f[limits + i]
 
 
 @njit(**INTERNAL)

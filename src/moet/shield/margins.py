@@ -38,6 +38,9 @@ _GENEROSITY = 1.05
 _ROUNDING = 2.0**-46
 """Generous bound of what rounding adds to a step, relative to the largest number on the way."""
 
+_CUT_OFF, _CUT_OFF_GROWN = 2.0**-14, 2.0**-8
+"""What the polynomials of sine and cosine leave out, and what a step makes of it, relative to what is seen wrongly."""
+
 _USELESS = 0.1
 """Looking ahead ends where errors are this large, relative to the box."""
 
@@ -52,8 +55,9 @@ def margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: i
     largest = np.maximum(np.abs(low), np.abs(high))
     program = step_program(system)
     found = sizes(program, low, high)
-    added = np.array([float(max(map(abs, side))) for side in system.disturbance]) + _ROUNDING * (1 + found.register)
     seen = _seen(system, largest)
+    added = np.array([float(max(map(abs, side))) for side in system.disturbance]) + _ROUNDING * (1 + found.register)
+    added += _CUT_OFF_GROWN * seen
     shape, growth = _shape(system, low, high, seen + added)
     errors = _errors(shape, growth, seen, added, steps, (high - low).min())
     template = Template(*(np.array(claim[name], np.float64) for name in ("slice", "edges", "directions")))
@@ -64,7 +68,7 @@ def margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: i
     return {
         "bottom": low.tolist(),
         "top": high.tolist(),
-        "terms": terms_for(found.argument),
+        "terms": terms_for(found.argument, max(2.0**-56, _CUT_OFF * seen.min())),
         "shape": shape.tolist(),
         "growth": growth,
         "added": _added(added, shape),

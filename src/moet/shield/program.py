@@ -27,9 +27,6 @@ Ints = NDArray[np.int64]
 LARGEST_ARGUMENT = 8.0
 """Sine and cosine are computed without taking off turns."""
 
-_CUT_OFF = Fraction(1, 2**56)
-"""What is left out of a polynomial, at most."""
-
 
 class Operation(IntEnum):
     """What a line of a program does with earlier results."""
@@ -204,14 +201,14 @@ def sizes(program: Program, low: Floats, high: Floats) -> Sizes:
     return Sizes(most_register, most_argument)
 
 
-def terms_for(argument: float) -> int:
-    """Terms of the polynomials that leave out next to nothing of arguments up to this size."""
+def terms_for(argument: float, cut_off: float) -> int:
+    """Terms of the polynomials that leave out no more than this of arguments up to some size."""
     if not argument <= LARGEST_ARGUMENT:
         raise InputError(
             f"a shield computes sines of arguments up to {LARGEST_ARGUMENT:g}, and here they may be {argument:.3g}"
         )
     terms = 1
-    while Fraction(argument) ** (2 * terms) > factorial(2 * terms) * _CUT_OFF:
+    while Fraction(argument) ** (2 * terms) > factorial(2 * terms) * Fraction(cut_off):
         terms += 1
     return terms
 
