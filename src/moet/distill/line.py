@@ -20,15 +20,15 @@ def can_be_moved(student: Mixture) -> bool:
     return len(answers) == student.n_experts and len(set(answers)) == len(student.classes)
 
 
-def moved(student: Mixture, law: Mixture, share: float, system: System, states: Floats) -> Mixture:
+def moved(student: Mixture, law: Mixture, share: float | Floats, system: System, states: Floats) -> Mixture:
     """The policy that is a share of the way from a student to a law.
 
     Parameters
     ----------
     student, law : Mixture
         Of one action per expert; the law has one expert per action of the system, in their order.
-    share : float
-        0 is the student, 1 decides like the law.
+    share : float or array of float, shape (1 + n_states,)
+        0 is the student, 1 decides like the law; or one share for the bias and for each of the weights.
     system : System
     states : array of float, shape (n, n_states)
         Where they are compared: both gates count the same if their rows differ as much on these states.

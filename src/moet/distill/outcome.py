@@ -47,7 +47,8 @@ class Candidate(NamedTuple):
     """A policy that was asked about on the way to a proof.
 
     ``name`` is ``"student"``, ``"taught"`` (fitted again with the run that refuted it) or ``"line"``, which is a
-    ``share`` of the way from a linear student to a safe law; ``verdict`` is ``"proved"``, ``"refuted"`` or
+    ``share`` of the way from a linear student to a safe law, or the name of a state: so, too, but only what the gate
+    makes of this state is moved; ``verdict`` is ``"proved"``, ``"refuted"`` or
     ``"unknown"``, in ``seconds`` of CPU time, and ``answer`` all of it.
     """
 

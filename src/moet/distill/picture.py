@@ -36,8 +36,11 @@ def front_figure(run: Distillation) -> Figure:
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.subplots()
-    line = sorted((one.share, one.fidelity) for one in run.candidates if one.name == "line")
-    axes.plot(*zip(*line, strict=True) if line else ([], []), color="#bbbbbb", zorder=0)
+    for name in dict.fromkeys(one.name for one in run.candidates[1:]):
+        points = ((one.share, one.fidelity) for one in run.candidates if one.name == name)
+        way = sorted([(0.0, run.candidates[0].fidelity), *points])
+        axes.plot(*zip(*way, strict=True), color="#bbbbbb", zorder=0)
+        axes.annotate(name, way[-1], textcoords="offset points", xytext=(4, 4), color="#777777", fontsize="small")
     for verdict, (marker, colour) in _MARKS.items():
         found = [(one.share, one.fidelity) for one in run.candidates if one.verdict == verdict]
         if found:

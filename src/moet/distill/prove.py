@@ -1,8 +1,8 @@
 """Distillation that ends with a certificate: proved as it is, moved until it is proved, or behind a shield.
 
 The teacher is simulated for long first: one that fails by itself says so. Then the student is asked about, then the
-same student taught by what refuted it, then students on the line from one linear law that imitates the teacher to a
-safe law of the system; questions are cheap before they are long. What is most faithful among what was proved is kept.
+same student taught by what refuted it, then students on ways from one linear law that imitates the teacher to a safe
+law of the system; questions are cheap before they are long. What is most faithful among what was proved is kept.
 If that is much less faithful than the free student, the free student is kept, behind a shield that the safe law makes.
 """
 
@@ -24,6 +24,7 @@ from moet.distill.outcome import Candidate, Distillation
 from moet.distill.policy import Policy
 from moet.distill.safe_law import SafeLaw, safe_law
 from moet.distill.student import fit_student
+from moet.distill.ways import ALL, Search, Way, fidelity
 from moet.envs.rollout import play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
@@ -45,14 +46,11 @@ Floats = NDArray[np.float64]
 LONG = 5000
 """Steps that the teacher is simulated for."""
 
-SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
-"""Shares of the way to the safe law that are asked about, until one is proved; then once more in between."""
-
 GIVEN_UP = 0.05
 """So much fidelity may be given up for a proof without a shield."""
 
-FOR_STUDENT, FOR_LAW, FOR_SHARE = 20.0, 30.0, 8.0
-"""Seconds of CPU time for each of the questions."""
+FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 8.0, 35.0
+"""Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
 
 _EPISODES = 50
 _MOST_CORNERS = 64
@@ -163,28 +161,30 @@ def _attempts(
     line = free if can_be_moved(free) else _linear(run, loop)
     if line is None:
         return
-    policy = partial(moved, line, law.policy, system=loop.system, states=run.data.features)
-    yield from _along(policy, line is free, loop, say)
-
-
-def _along(
-    policy: Callable[[float], Mixture], asked: bool, loop: Loop, say: Callable[[str], None]
-) -> Iterator[Candidate]:
-    """Ask about shares of the way until one is proved, and then about one that is closer to the student."""
-    before = 0.0
-    for share in SHARES:
-        if share == 0.0 and asked:
-            continue
-        say(f"asking about {share:.0%} of the way to the safe law")
-        found = _candidate("line", share, policy(share), _ask_coarsely(policy(share), loop), loop)
-        yield found
-        if found.verdict == "proved":
-            if share > 0.0:
-                between = (before + share) / 2
-                say(f"asking about {between:.1%} of the way to the safe law")
-                yield _candidate("line", between, policy(between), _ask_coarsely(policy(between), loop), loop)
+    if line is not free:
+        candidate = _candidate(ALL, 0.0, line, _ask_coarsely(line, loop), loop)
+        yield candidate
+        if candidate.verdict == "proved":
             return
-        before = share
+    policy = partial(moved, line, law.policy, system=loop.system, states=run.data.features)
+    yield from _on_ways(policy, loop, say)
+
+
+def _on_ways(policy: Callable[[Floats], Mixture], loop: Loop, say: Callable[[str], None]) -> Iterator[Candidate]:
+    """Ask about policies on ways to the safe law that are faithful enough to be kept."""
+    asked: list[Candidate] = []
+
+    def ask(way: Way, share: float) -> tuple[bool, float]:
+        what = "" if way.name == ALL else f" with {way.name} alone"
+        say(f"asking about {share:.1%} of the way to the safe law{what}")
+        mixture = policy(share * way.moves)
+        asked.append(_candidate(way.name, share, mixture, _ask_coarsely(mixture, loop), loop))
+        return asked[-1].verdict == "proved", asked[-1].fidelity
+
+    deadline = Deadline(None, FOR_WAYS)
+    student = fidelity(policy(np.zeros(loop.system.n_states + 1)), loop.teacher, loop.system)
+    Search(policy, loop.teacher, loop.system, ask).run(student - GIVEN_UP, lambda: deadline.passed)
+    return iter(asked)
 
 
 def _taught(run: Distillation, student: Any, trace: Trace, law: Mixture | None, loop: Loop) -> Mixture | None:

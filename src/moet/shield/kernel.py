@@ -166,7 +166,7 @@ def _within(z: Any, error: float, f: Any, n: Any) -> bool:
 @njit(**INTERNAL)
 def _keeps_conditions(z: Any, error: float, f: Any, n: Any) -> bool:
     """Whether all states that are so close keep the conditions of several states."""
-    for i in range(n[3 * SAFE_ROWS + 1]):
+    for i in range(n[3 * SAFE_ROWS + 1]):  # noqa: SIM110
         if not _below(z, error, i, f, n[3 * SAFE_ROWS], n[3 * SAFE_SPREADS], n[3 * SAFE_LIMITS]):
             return False
     return True
@@ -178,7 +178,7 @@ def _in_set(z: Any, error: float, failed: Any, f: Any, n: Any) -> bool:
 
     ``failed`` remembers, for each of them, the row that said no: a step later the same one mostly says so again.
     """
-    for cell in range(len(failed)):
+    for cell in range(len(failed)):  # noqa: SIM110, numba has no generators
         if _in_cell(z, error, cell, failed, f, n):
             return True
     return False
