@@ -2,11 +2,11 @@
 
     python benchmarks/shield_c.py --states 1000000
 
-The shield is the one that CartPole's equations yield by themselves. States are those of runs behind it, with the bundled
-agent, half-trained ones, random pushes, and pushes one way only, which end on the brink of what is allowed; and random
-ones in its box. Printed are, for each kind, the share of actions that is replaced, the differences between C and Python,
-CPU nanoseconds of a decision on average, and the longest one by the clock, each the least of several runs so that other
-processes do not count.
+The shield is the one that CartPole's equations yield by themselves. States are those of runs behind it, with the
+bundled agent, half-trained ones, random pushes, and pushes one way only, which end on the brink of what is allowed; and
+random ones in its box. Printed are, for each kind, the share of actions that is replaced, the differences between C and
+Python, CPU nanoseconds of a decision on average, and the longest one by the clock, each the least of several runs so
+that other processes do not count.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _within(z: Any, error: float, f: Any, n: Any) -> bool:
 @njit(**INTERNAL)
 def _keeps_conditions(z: Any, error: float, f: Any, n: Any) -> bool:
     """Whether all states that are so close keep the conditions of several states."""
-    for i in range(n[3 * SAFE_ROWS + 1]):  # noqa: SIM110
+    for i in range(n[3 * SAFE_ROWS + 1]):
         if not _below(z, error, i, f, n[3 * SAFE_ROWS], n[3 * SAFE_SPREADS], n[3 * SAFE_LIMITS]):
             return False
     return True
