@@ -13,6 +13,7 @@ __all__ = [
     "ModelFileError",
     "MoetError",
     "MoetWarning",
+    "RareClassWarning",
     "StudyError",
     "TaskError",
     "TeacherError",
@@ -25,6 +26,10 @@ class MoetError(Exception):
 
 class MoetWarning(UserWarning):
     """Something that is allowed and most probably not meant; the command line prints it on stderr."""
+
+
+class RareClassWarning(MoetWarning):
+    """A class has many rows, and the model answers with it nowhere among them."""
 
 
 class ModelError(MoetError, ValueError):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from moet import MoETClassifier
@@ -51,7 +52,7 @@ def test_likelihood_has_the_derivatives_it_says():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_of_the_mixture_are_an_affine_image_of_its_score(n_classes):
+def test_votes_of_the_mixture_are_an_affine_image_of_its_score_and_probabilities_its_softmax(n_classes):
     rows, theta, voters = stage(n_classes)
     table = rows.table
     gate = np.exp(standardised(rows) @ theta.T)
@@ -60,9 +61,11 @@ def test_probabilities_of_the_mixture_are_an_affine_image_of_its_score(n_classes
         gate[:, [j]] * (votes - votes.mean(axis=1, keepdims=True))[voters.leaf[j]]
         for j, votes in enumerate(voters.votes)
     )
-    shares = freeze(rows.scaler, theta, voters).predict_proba(table.X[table.rows])
+    mixture = freeze(rows.scaler, theta, voters)
+    shares = mixture.votes(table.X[table.rows])
     scale = np.abs(score).max() / np.abs(shares - 1 / n_classes).max()
     np.testing.assert_allclose(1 / n_classes + score / scale, shares, atol=1e-9)
+    np.testing.assert_allclose(mixture.predict_proba(table.X[table.rows]), softmax(score, axis=1), atol=1e-9)
 
 
 def test_joint_fit_raises_the_likelihood_round_by_round():

@@ -42,6 +42,9 @@ def fit(
     category: Annotated[
         list[str] | None, typer.Option(help="Column to take for categories, whatever it holds; may be repeated.")
     ] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Count all classes alike, however rare: finds more of the rare ones.")
+    ] = False,
     digits: Digits = None,
     budget: Budget = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
@@ -78,11 +81,14 @@ def fit(
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
 
     prediction: Prediction = "soft" if hard is False else "hard"
+    settings: dict[str, Any] = {"class_weight": "balanced"} if balanced else {}
     choice = None
     if experts is None and depth is None:
         from moet.model.sizes import choose_size
 
-        choice = choose_size(X.iloc[train], y[train], prediction=prediction, budget=budget, seed=seed, verbose=1)
+        choice = choose_size(
+            X.iloc[train], y[train], prediction=prediction, budget=budget, settings=settings, seed=seed, verbose=1
+        )
         experts, depth = choice.front[choice.taken][:2]
     classifier = MoETClassifier(
         n_experts=4 if experts is None else experts,
@@ -90,6 +96,7 @@ def fit(
         prediction=prediction,
         random_state=seed,
         verbose=1,
+        **settings,
     )
     teacher_report = None
     if distill:

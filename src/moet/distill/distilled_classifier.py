@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from moet.errors import InputError
+from moet.model.calibration import drawn, with_values
 from moet.model.classifier import MoETClassifier
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
@@ -112,6 +113,9 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rows = pd.concat([X, made], ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate([X, made])
         self.student_ = _seeded(student, seed).fit(rows, self.teacher_.predict(rows))
         self.classes_ = self.student_.classes_
+        if isinstance(self.student_, MoETClassifier) and hasattr(self.teacher_, "predict_proba"):
+            said = _probabilities(self.teacher_, rows, self.classes_)
+            self.student_.mixture_ = as_sure_as(self.student_.mixture_, rows, said)
         return self
 
     @property
@@ -126,7 +130,11 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.student_.predict(X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Class probabilities of every row, as the student says: of the teacher's answers, not of the labels."""
+        """Class probabilities of every row, as the student says.
+
+        Leaves of a hard mixture hold the mean of the teacher's probabilities, as far as their answer stays; what other
+        students say is of the teacher's answers, not of the labels.
+        """
         X = self._checked(X, fitted=True)
         return self.student_.predict_proba(X)
 
@@ -136,6 +144,33 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(self, "student_")
         X = X if isinstance(X, pd.DataFrame) else check_array(X, dtype=None, ensure_all_finite=False)
         return validate_data(self, X, reset=not fitted, skip_check_array=True)
+
+
+def as_sure_as(mixture: Mixture, rows: Any, said: NDArray[np.float64]) -> Mixture:
+    """A hard mixture whose leaves hold the mean of what a teacher said of their rows; answers stay.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        A soft one is returned as it is: its answers are made of all its probabilities.
+    rows : DataFrame or array
+    said : array of shape (n_rows, n_classes)
+        Probabilities in the order of the mixture's classes.
+    """
+    if mixture.prediction == "soft":
+        return mixture
+
+    def value(own: NDArray[np.float64], met: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = met.sum(axis=1, keepdims=True)
+        return drawn(own, np.where(total > 0, met / np.where(total > 0, total, 1.0), own), np.ones(len(own)))
+
+    return with_values(mixture, rows, said, value)
+
+
+def _probabilities(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """What a teacher says of the classes that its student knows."""
+    column = {label: c for c, label in enumerate(teacher.classes_.tolist())}
+    return np.asarray(teacher.predict_proba(rows))[:, [column[label] for label in classes.tolist()]]
 
 
 def default_teacher(n_rows: int) -> MoETClassifier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from moet.distill.dataset import Sample
 from moet.envs.box import ActionBox
 from moet.envs.task import Task
-from moet.errors import InputError
+from moet.errors import InputError, RareClassWarning
 from moet.model.file import model_or_none
 
 
@@ -61,7 +62,8 @@ def fit_student(prototype: Any, sample: Sample, seed: int, box: ActionBox | None
         extra["sample_weight"] = sample.weight
     if has_fit_parameter(student, "groups"):  # rows of one episode must not end up on both sides of a split
         extra["groups"] = sample.episode
-    student.fit(sample.features, sample.actions, **extra)
+    with warnings.catch_warnings(action="ignore", category=RareClassWarning):  # a policy is judged by its reward
+        student.fit(sample.features, sample.actions, **extra)
     model = model_or_none(student)
     return student if model is None else model.prune()
 

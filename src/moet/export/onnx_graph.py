@@ -60,14 +60,18 @@ def model_of(mixture: Mixture) -> ModelProto:
         expert = first_maximum(graph, logits, mixture.n_experts)
     if mixture.prediction == "hard" or mixture.n_experts == 1:
         leaf = walk(graph, flat.routing, graph.node("Gather", roots, expert), mixture.size.depth)
-        graph.node("Gather", value, graph.node("Squeeze", leaf, second_axis), name="probabilities")
+        votes = graph.node("Gather", value, graph.node("Squeeze", leaf, second_axis))
     else:
         everyone = graph.node("Expand", roots, graph.node("Shape", logits))
-        votes = graph.node("Gather", value, walk(graph, flat.routing, everyone, mixture.size.depth))
+        opinions = graph.node("Gather", value, walk(graph, flat.routing, everyone, mixture.size.depth))
         shares = graph.node("Unsqueeze", graph.node("Softmax", logits, axis=1), graph.constant("third_axis", [2]))
-        weighted = graph.node("Mul", votes, shares)
-        graph.node("ReduceSum", weighted, second_axis, keepdims=0, name="probabilities")
-    answer = graph.node("ArgMax", "probabilities", axis=1, keepdims=0)
+        votes = graph.node("ReduceSum", graph.node("Mul", opinions, shares), second_axis, keepdims=0)
+    answer = graph.node("ArgMax", votes, axis=1, keepdims=0)
+    if mixture.sharpness is None:
+        graph.node("Identity", votes, name="probabilities")
+    else:
+        sharp = graph.node("Mul", votes, graph.constant("sharpness", [mixture.sharpness]))
+        graph.node("Softmax", sharp, axis=1, name="probabilities")
     graph.node("Gather", graph.constant("classes", _labels(mixture)), answer, name="label")
     graph.node("Squeeze", expert, second_axis, name="expert")
     label_type = helper.np_dtype_to_tensor_dtype(mixture.classes.dtype)

@@ -67,6 +67,11 @@ class BaseMixture(ABC):
         expert, _ = self._leaves(X)
         return expert
 
+    def leaves(self, X: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Most probable expert of every row, and the node of its tree that is the row's leaf."""
+        expert, leaf = self._leaves(X)
+        return expert, leaf - self._routing.roots[expert]
+
     def rebuilt(self, gate_weights: ArrayLike, gate_bias: ArrayLike, trees: Iterable[BaseTree]) -> Self:
         """Return a mixture with another gate and other trees, and everything else as it is here."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]

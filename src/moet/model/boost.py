@@ -4,7 +4,8 @@ A leaf holds a vote, one score per class. The score of the mixture is Σ_j g_j(x
 taken for the probabilities of the classes. While the trees grow, the gate stays as it is, uniform or carrying a linear
 model: this is gradient boosting. A joint fit of gate and votes then makes a mixture of it. Because the weights of a
 gate add up to 1, an affine map that turns all votes into probabilities changes no answer: the result is an ordinary
-soft mixture, whose leaves hold shares of votes.
+soft mixture, whose leaves hold shares of votes; its sharpness undoes the map, so that its probabilities are those of
+the softmax.
 """
 
 from __future__ import annotations
@@ -260,4 +261,4 @@ def freeze(scaler: Scaler, theta: Floats, voters: Voters) -> Mixture:
         Tree(tree.feature, tree.threshold, tree.left, tree.right, np.maximum(1.0 / n_classes + votes / scale, 0.0))
         for tree, votes in zip(voters.trees, centred, strict=True)
     ]
-    return Mixture(*scaler.fold(theta), trees, np.arange(n_classes), prediction="soft")
+    return Mixture(*scaler.fold(theta), trees, np.arange(n_classes), prediction="soft", sharpness=scale)

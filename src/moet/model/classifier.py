@@ -17,21 +17,26 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_X_y, validate_data
 
+from moet.errors import RareClassWarning
 from moet.model.boost import train_boosted
+from moet.model.calibration import Trial, calibrated, folds
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
-from moet.model.recipe import Watch, most_rounds, train
+from moet.model.recipe import SMALL_TABLE, Trained, Watch, most_rounds, train
 from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
 from moet.model.schema import Schema
 from moet.model.schema_of import is_table
 from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
-from moet.model.table import canonical_table
+from moet.model.table import Table, canonical_table
 from moet.model.threads import one_thread
 from moet.progress import progress_bar
 
 Callback = Callable[[int, float, Mixture], None]
+
+RARE_ROWS, MOST_LOOKED_AT = 20, 5_000
+"""A class of fewer rows may well be noise; more rows of a class are not looked at to see whether it is ever found."""
 
 
 class MoETClassifier(ClassifierMixin, BaseEstimator):
@@ -49,7 +54,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     training : {"em", "boosting"}, default="em"
         ``"em"`` grows all experts together, each on the rows it is responsible for. ``"boosting"``, for soft
         mixtures, grows them one after another on what is still answered wrongly, then fits gate and leaves together;
-        leaves then hold shares of votes: answers are as good as those of boosted trees, probabilities are not.
+        leaves then hold shares of votes, and the mixture's ``sharpness`` makes probabilities of them.
     criterion : {"gini", "entropy"}, default="gini"
         Impurity that splits reduce.
     min_samples_leaf : float, default=None
@@ -247,9 +252,14 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self._check_training(boosting)
         self._warn_if_small()
         n_rounds = 1 + self.max_iter if boosting else most_rounds(settings)
+        trainer = train_boosted if boosting else train
         with one_thread(), self._watch(n_rounds) as watch:
-            trained = (train_boosted if boosting else train)(table, settings, rng, watch)
-        self.mixture_ = self._labelled(trained.mixture)
+            trained = trainer(table, settings, rng, watch)
+            trials = [trained.trial] if trained.trial is not None else _crossed(trainer, table, settings)
+            mixture = calibrated(trained.mixture, table, trials)
+        self.mixture_ = self._labelled(mixture)
+        if sample_weight is None and self.class_weight is None:
+            self._warn_of_classes_never_found(table, mixture)
         self.log_likelihoods_ = trained.log_likelihoods
         self.n_iter_ = len(trained.log_likelihoods)
         self.converged_ = trained.converged
@@ -257,18 +267,24 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of every row in the prediction mode it was fitted for."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        votes = self._asked(Mixture.votes, X)
+        return self.classes_[votes.argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities of every row: gate-weighted if soft, those of the most probable expert if hard."""
+        return self._asked(Mixture.predict_proba, X)
+
+    def _asked(
+        self, question: Callable[[Mixture, ArrayLike], NDArray[np.float64]], X: ArrayLike
+    ) -> NDArray[np.float64]:
+        """What the mixture says of rows that are checked as scikit-learn wants it."""
         check_is_fitted(self)
         if is_table(X) and self.mixture_.schema is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
             X = self.mixture_.schema.encode(X)
         else:
             X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return self.mixture_.predict_proba(X)
+        return question(self.mixture_, X)
 
     def _check_training(self, boosting: bool) -> None:
         """Refuse settings that do not go together."""
@@ -292,6 +308,20 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             f"for {self.n_experts * 2**self.max_depth} leaves at most; give more of either",
             stacklevel=3,
         )
+
+    def _warn_of_classes_never_found(self, table: Table, mixture: Mixture) -> None:
+        """Say so where no row of a class is answered with it: to answer otherwise is then right most often."""
+        for c, label in enumerate(self.classes_.tolist()):
+            own = np.flatnonzero(table.y == c)
+            rows = table.rows[own[:MOST_LOOKED_AT]]
+            if len(own) >= RARE_ROWS and not np.any(mixture.predict(table.X[rows]) == c):
+                warnings.warn(
+                    f"of {len(rows)} rows with the label {label!r} ({table.class_shares[c]:.2%} of all rows) none is "
+                    f"answered so; class_weight='balanced' (`moet fit --balanced`) finds more of them, at the price of "
+                    f"more wrong answers elsewhere",
+                    RareClassWarning,
+                    stacklevel=4,
+                )
 
     def _settings(self, unit: float) -> Settings:
         leaf = self.min_samples_leaf
@@ -328,6 +358,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             feature_names=None if names is None else list(names),
             prediction=self.prediction,
             schema=self._schema,
+            sharpness=mixture.sharpness,
         )
 
     @contextmanager
@@ -342,6 +373,20 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
                     self.callback(next(epochs), log_likelihood, self._labelled(model()))
 
             yield watch
+
+
+def _crossed(trainer: Callable[..., Trained], table: Table, settings: Settings) -> list[Trial]:
+    """Models of parts of a small table, to be asked about the other parts; a large one that held out none has none."""
+    if len(table) >= SMALL_TABLE:
+        return []
+    return [
+        Trial(trainer(taught, settings, np.random.default_rng(k), _unwatched).mixture, taught, asked)
+        for k, (taught, asked) in enumerate(folds(table))
+    ]
+
+
+def _unwatched(log_likelihood: float, model: Callable[[], Mixture]) -> None:
+    """Nobody is told of these rounds."""
 
 
 def _has_words(table: Any) -> bool:

@@ -175,7 +175,9 @@ def _content(mixture: Model, provenance: dict[str, Any] | None = None) -> bytes:
 def _answers(mixture: Model) -> dict[str, Any]:
     """The part that says what a mixture answers with: classes, or outputs and their bounds (null where none)."""
     if isinstance(mixture, Mixture):
-        return {"classes": {"type": _LABEL_NAMES[mixture.classes.dtype.kind], "values": mixture.classes.tolist()}}
+        classes = {"type": _LABEL_NAMES[mixture.classes.dtype.kind], "values": mixture.classes.tolist()}
+        sharpness = {} if mixture.sharpness is None else {"sharpness": mixture.sharpness}
+        return {"classes": classes, **sharpness}
     low, high = (
         [bound if math.isfinite(bound) else None for bound in bounds.tolist()] for bounds in (mixture.low, mixture.high)
     )
@@ -234,6 +236,7 @@ def _mixture(document: Any) -> Model:
     if not isinstance(provenance, dict):
         raise ModelError("provenance must be an object")
     schema = document.pop("schema") if version == VERSION and "schema" in document else None
+    sharpness = _number(document.pop("sharpness")) if version == VERSION and "sharpness" in document else None
     answers = "classes" if version == VERSION else "outputs"
     head = ("format", "version", "prediction", "feature_names", answers, "gate", "trees")
     _, _, prediction, names, answered, gate, trees = members(document, "the model", head)
@@ -249,7 +252,7 @@ def _mixture(document: Any) -> Model:
     experts: Any = [_tree(tree, f"trees[{j}]", kind) for j, tree in enumerate(list_of(trees, "trees", dict))]
     if version == VERSION:
         read = None if schema is None else Schema.from_document(schema)
-        return Mixture(trees=experts, classes=_classes(answered), schema=read, **shared)
+        return Mixture(trees=experts, classes=_classes(answered), schema=read, sharpness=sharpness, **shared)
     return RegressionMixture(trees=experts, **_outputs(answered), **shared)
 
 
@@ -283,6 +286,10 @@ def _bounds(value: Any, where: str, missing: float) -> NDArray[np.float64]:
     bounds = list_of(value, where, int, float, type(None))
     finite = array_of([0.0 if bound is None else bound for bound in bounds], where, np.float64, int, float)
     return np.where([bound is None for bound in bounds], missing, finite)
+
+
+def _number(sharpness: Any) -> float:
+    return float(array_of([sharpness], "sharpness", np.float64, int, float)[0])
 
 
 def _classes(classes: Any) -> NDArray[Any]:

@@ -104,8 +104,8 @@ class FlatMixture(NamedTuple):
         """Most probable expert and answering leaf of every row."""
         return self.routing.leaves(X)
 
-    def soft_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Gate-weighted class probabilities of every row."""
+    def soft_votes(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gate-weighted votes of every row."""
         out = np.zeros((len(X), self.value.shape[1]))
         soft_probabilities(read_only_view(X), *self.routing, self.value, out, *self.routing.scratch())
         return out

@@ -47,6 +47,9 @@ class Mixture(BaseMixture):
     schema : Schema, optional
         The columns of the user's table, and the features that each became. With one, :meth:`predict` also takes a
         DataFrame of these columns.
+    sharpness : float, optional
+        Of a soft mixture: its probabilities are the softmax of its votes times this number. By default the votes are
+        the probabilities. The answer, the first largest vote, is the same.
     """
 
     gate_weights: NDArray[np.float64]
@@ -57,6 +60,7 @@ class Mixture(BaseMixture):
     prediction: Prediction = "hard"
     provenance: Mapping[str, Any] = field(default_factory=dict)
     schema: Schema | None = None
+    sharpness: float | None = None
 
     def __init__(
         self,
@@ -68,13 +72,15 @@ class Mixture(BaseMixture):
         prediction: Prediction = "hard",
         provenance: Mapping[str, Any] | None = None,
         schema: Schema | None = None,
+        sharpness: float | None = None,
     ) -> None:
         if schema is not None and feature_names is None:
             feature_names = schema.feature_names
-        answers = {"classes": _labels(classes), "schema": schema}
+        answers = {"classes": _labels(classes), "schema": schema, "sharpness": sharpness}
         self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, **answers)
         check_gate_and_trees(self, Tree)
         _check_columns(self)
+        _check_sharpness(self)
         if schema is not None and schema.feature_names != self.feature_names:
             raise ModelError(f"the schema is about other features: {', '.join(schema.feature_names)}")
 
@@ -102,18 +108,29 @@ class Mixture(BaseMixture):
 
     def predict_soft(self, X: ArrayLike) -> NDArray[Any]:
         """Label of largest gate-weighted probability of every row (MoËT)."""
-        return self.classes[self.predict_proba_soft(X).argmax(axis=1)]
+        return self.classes[self._soft_votes(X).argmax(axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities of every row in the mixture's own prediction mode, as :meth:`predict` has its labels."""
         return self.predict_proba_hard(X) if self.prediction == "hard" else self.predict_proba_soft(X)
 
     def predict_proba_soft(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Gate-weighted class probabilities P(y|x) = Σ_j g_j(x) P(y|x, θ_j)."""
-        proba = self._flat.soft_proba(self._rows(X))
-        if not np.all(np.isfinite(proba)):
+        """Gate-weighted class probabilities P(y|x) = Σ_j g_j(x) P(y|x, θ_j), sharpened if the mixture says so."""
+        votes = self._soft_votes(X)
+        return votes if self.sharpness is None else sharpened(votes, self.sharpness)
+
+    def votes(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Shares of the classes in the vote of every row: its answer is the first largest.
+
+        They are the probabilities of a mixture without ``sharpness``.
+        """
+        return self.predict_proba_hard(X) if self.prediction == "hard" else self._soft_votes(X)
+
+    def _soft_votes(self, X: ArrayLike) -> NDArray[np.float64]:
+        votes = self._flat.soft_votes(self._rows(X))
+        if not np.all(np.isfinite(votes)):
             raise InputError("the gate overflows on this input: its logits exceed the range of float64")
-        return proba
+        return votes
 
     def predict_proba_hard(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class probabilities of the most probable expert of every row."""
@@ -124,7 +141,7 @@ class Mixture(BaseMixture):
         """Label of one state; the fast path of :meth:`predict` for control loops."""
         state = self._state(x)
         if self.prediction == "soft":
-            return self._label_list[int(self.predict_proba_soft(state[None, :])[0].argmax())]
+            return self._label_list[int(self._soft_votes(state[None, :])[0].argmax())]
         return self._leaf_labels[self._leaf_of_state(state)]
 
     def prune(self) -> Mixture:
@@ -150,6 +167,7 @@ class Mixture(BaseMixture):
             self._same_gate_and_trees(other)
             and self.classes.dtype.kind == other.classes.dtype.kind
             and np.array_equal(self.classes, other.classes)
+            and self.sharpness == other.sharpness
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -189,6 +207,12 @@ class Mixture(BaseMixture):
         return [self._label_list[c] for c in self._flat.leaf_class]
 
 
+def sharpened(votes: NDArray[np.float64], sharpness: float) -> NDArray[np.float64]:
+    """Softmax of votes times a number, row by row."""
+    powers = np.exp(sharpness * (votes - votes.max(axis=1, keepdims=True)))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 def _labels(classes: ArrayLike) -> NDArray[Any]:
     try:
         labels = np.array(classes)
@@ -220,3 +244,16 @@ def _check_columns(mixture: Mixture) -> None:
     for j, tree in enumerate(mixture.trees):
         if tree.n_classes != len(mixture.classes):
             raise ModelError(f"tree {j} has {tree.n_classes} class columns, the mixture {len(mixture.classes)} classes")
+
+
+def _check_sharpness(mixture: Mixture) -> None:
+    sharpness = mixture.sharpness
+    if sharpness is None:
+        return
+    if mixture.prediction == "hard":
+        raise ModelError(
+            "sharpness is for the votes of a soft mixture; the probabilities of a hard one are its leaves'"
+        )
+    if isinstance(sharpness, bool) or not isinstance(sharpness, float | int) or not 0 < sharpness < np.inf:
+        raise ModelError(f"sharpness must be a positive number, got {sharpness!r}")
+    object.__setattr__(mixture, "sharpness", float(sharpness))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.bins import bin_table, no_bins
+from moet.model.calibration import Trial
 from moet.model.deepen import deepened, deepens, shallow
 from moet.model.em import Experts, TrainingRows, em_round, hard_share, refit_gate_on_rightness, soft_share
 from moet.model.gate import Scaler
@@ -59,12 +60,13 @@ Watch = Callable[[float, Callable[[], Mixture]], None]
 
 
 class Trained(NamedTuple):
-    """The best snapshot of all runs, and the course of its run."""
+    """The best snapshot of all runs, the course of its run, and the same as it was judged, if rows were held out."""
 
     mixture: Mixture
     score: float
     log_likelihoods: list[float]
     converged: bool
+    trial: Trial | None = None
 
 
 @dataclass
@@ -133,9 +135,10 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
         leaves = dict.fromkeys(grow_options(wanted, len(training.table), leaf) for leaf in MIN_SAMPLES_LEAF_CHOICES[:2])
         found = max(found, deepened(training, judge, best.best.theta, list(leaves)), key=lambda entry: entry[0])
     score, snapshot = found
+    trial = Trial(snapshot.freeze(scaler, settings), training.table, judge.table) if held_out.any() else None
     if held_out.any() and settings.hard_iter > 0:  # the held-out rows have done their work and may now teach
         snapshot = regrown(prepared(np.arange(len(table))), snapshot)
-    return Trained(snapshot.freeze(scaler, settings), score, best.log_likelihoods, best.converged)
+    return Trained(snapshot.freeze(scaler, settings), score, best.log_likelihoods, best.converged, trial)
 
 
 def regrown(training: TrainingRows, snapshot: Snapshot) -> Snapshot:

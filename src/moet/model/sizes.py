@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.errors import RareClassWarning
 from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
 from moet.progress import progress_bar
@@ -92,6 +94,7 @@ def choose_size(
     *,
     prediction: Prediction = "hard",
     budget: float | None = None,
+    settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     verbose: int = 0,
 ) -> Chosen:
@@ -106,6 +109,8 @@ def choose_size(
     prediction : {"hard", "soft"}
     budget : float, optional
         Minutes after which no other size is tried. What comes out then depends on how fast the machine is.
+    settings : mapping, optional
+        Other parameters of :class:`moet.MoETClassifier`. With ``class_weight`` accuracy counts classes so, too.
     seed : int
         Seed of everything random.
     verbose : int
@@ -124,22 +129,20 @@ def choose_size(
     rows = X.to_numpy(dtype=np.float64) if hasattr(X, "to_numpy") else np.asarray(X, dtype=np.float64)
     parts = list(_parts(len(y), np.random.default_rng(seed)))
     sizes = candidate_sizes(len(np.unique(y)))
+    chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
     tried: list[Tried] = []
     tolerance = 0.0
     with progress_bar("trying sizes", len(sizes), shown=verbose > 0) as advance:
         for experts, depth in sizes:
-            tried.append(_tried(_student(experts, depth, prediction, seed), rows, np.asarray(y), parts))
+            student = MoETClassifier(experts, depth, **chosen_by_user)
+            tried.append(_tried(student, rows, np.asarray(y), parts))
             advance(f"{tried[-1].name}: accuracy {tried[-1].score:.4f}")
             tolerance = max(POINTS, max(tried, key=lambda one: one.score).error)
             if tried[-1].score == 1 or stalled(tried, tolerance) or time.monotonic() > deadline:
                 break
     taken = smallest_within(tried, tolerance)
-    student = _student(tried[taken].experts, tried[taken].depth, prediction, seed)
+    student = MoETClassifier(tried[taken].experts, tried[taken].depth, **chosen_by_user)
     return Chosen(student.fit(X, y), tuple(tried), taken, tolerance)
-
-
-def _student(experts: int, depth: int, prediction: Prediction, seed: int) -> MoETClassifier:
-    return MoETClassifier(n_experts=experts, max_depth=depth, prediction=prediction, random_state=seed)
 
 
 def _parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -157,17 +160,20 @@ def _tried(
     student: MoETClassifier, X: NDArray[np.float64], y: NDArray[Any], parts: Sequence[NDArray[np.int64]]
 ) -> Tried:
     from sklearn.base import clone
+    from sklearn.utils.class_weight import compute_sample_weight
 
     right, leaves = [], []
     for held_out in parts:
         kept = np.ones(len(y), dtype=bool)
         kept[held_out] = len(held_out) == len(y)
-        mixture = clone(student).fit(X[kept], y[kept]).mixture_.prune()
+        with warnings.catch_warnings(action="ignore", category=RareClassWarning):  # of the size taken it is said once
+            mixture = clone(student).fit(X[kept], y[kept]).mixture_.prune()
         right.append(mixture.predict(X[held_out]) == y[held_out])
         leaves.append(mixture.size.leaves)
-    share = np.concatenate(right)
-    accuracy = float(share.mean())
-    error = float(np.sqrt(accuracy * (1 - accuracy) / len(share)))
+    weight = compute_sample_weight(student.class_weight, y)[np.concatenate(parts)]
+    weight /= weight.sum()
+    accuracy = float(weight @ np.concatenate(right))
+    error = float(np.sqrt(accuracy * (1 - accuracy) * (weight @ weight)))
     return Tried(student.n_experts, student.max_depth or 0, int(np.ceil(np.mean(leaves))), accuracy, error)
 
 

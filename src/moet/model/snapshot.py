@@ -57,6 +57,7 @@ class Judge:
     """Scores snapshots on the rows of a table, in the prediction mode that will be used."""
 
     def __init__(self, table: Table, scaler: Scaler, settings: Settings) -> None:
+        self.table = table
         self._X = table.X[table.rows]
         self._y = table.y
         self._share = table.weight / table.weight.sum()
@@ -69,6 +70,6 @@ class Judge:
         if self._settings.prediction == "hard":
             answer = flat.leaf_class[flat.leaves(self._X)[1]]
         else:
-            answer = flat.soft_proba(self._X).argmax(axis=1)
+            answer = flat.soft_votes(self._X).argmax(axis=1)
         wrong = self._share @ (answer != self._y)  # not the share of right ones, which may round to less than 1
         return 1.0 - float(wrong)

@@ -16,6 +16,7 @@ class Model {
     this.name = part.name;
     this.digest = part.digest;
     this.isHard = part.prediction === "hard" || part.trees.length === 1; // one expert's vote is its answer
+    this.sharpness = part.sharpness; // null: votes are probabilities
     this.nExperts = part.trees.length;
     this.nFeatures = part.gate.weights[0].length;
     this.nClasses = nClasses;
@@ -46,7 +47,7 @@ class Model {
     this.uses = this.usedFeatures();
     this.logits = new Float64Array(this.nExperts); // of the last question
     this.shares = new Float64Array(this.nExperts); // softmax of them
-    this.votes = new Float64Array(nClasses); // class probabilities of the last soft question
+    this.votes = new Float64Array(nClasses); // of the last soft question
     this.expert = 0; // the most probable one at the last question
   }
 
@@ -107,6 +108,15 @@ class Model {
     return Number.isFinite(votes[0]) ? firstMaximum(votes) : -1;
   }
 
+  /** Probabilities that the votes stand for. */
+  sharpened(votes) {
+    if (this.sharpness === null) return Float64Array.from(votes);
+    const top = votes[firstMaximum(votes)];
+    const powers = Float64Array.from(votes, (vote) => Math.exp(this.sharpness * (vote - top)));
+    const total = powers.reduce((sum, power) => sum + power, 0);
+    return powers.map((power) => power / total);
+  }
+
   /** The answer in the model's own mode. */
   answer(x) {
     return this.isHard ? this.hard(x) : this.soft(x);
@@ -128,7 +138,7 @@ class Model {
       path,
       logits: Float64Array.from(this.logits),
       shares: Float64Array.from(this.share()),
-      probabilities: this.isHard ? this.value.slice(start, start + this.nClasses) : Float64Array.from(this.votes),
+      probabilities: this.sharpened(this.isHard ? this.value.slice(start, start + this.nClasses) : this.votes),
     };
   }
 

@@ -165,6 +165,7 @@ def _model(mixture: Model, name: str) -> dict[str, Any]:
         "digest": digest(mixture),
         "summary": summary(mixture),
         "prediction": mixture.prediction,
+        "sharpness": getattr(mixture, "sharpness", None),
         "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
         "trees": [_tree(tree) for tree in mixture.trees],
     }

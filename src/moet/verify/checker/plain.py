@@ -151,7 +151,9 @@ def _document_of(model: Any) -> dict[str, Any]:
 def _answers_of(held: Any) -> dict[str, Any]:
     """Classes, or outputs and their bounds."""
     if not hasattr(held, "outputs"):
-        return {"classes": {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()}}
+        sharpness = getattr(held, "sharpness", None)
+        classes = {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()}
+        return {"classes": classes, **({} if sharpness is None else {"sharpness": sharpness})}
     low, high = ([value if math.isfinite(value) else None for value in side.tolist()] for side in (held.low, held.high))
     return {"outputs": {"names": list(held.outputs), "low": low, "high": high}}
 
@@ -180,7 +182,10 @@ def frame(document: dict[str, Any], version: int, answers: str) -> Frame:
             f"its format version is {shown(document.get('version'))}, and this is about models that answer with {kind}"
         )
     members(
-        document, "the model", (*HEAD, answers), optional=("provenance", "schema") if version == 1 else ("provenance",)
+        document,
+        "the model",
+        (*HEAD, answers),
+        optional=("provenance", *(("schema", "sharpness") if version == 1 else ())),
     )
     if document["prediction"] not in ("hard", "soft"):
         raise CertificateError(f"prediction must be 'hard' or 'soft', got {shown(document['prediction'])}")
@@ -203,6 +208,10 @@ def _plain(document: dict[str, Any]) -> PlainModel:
     columns = plain_columns(document.get("schema"), "schema" in document, names)
     answers: dict[str, Any] = {"schema": schema_document(columns)} if "schema" in document else {}
     answers["classes"] = {"type": class_type, "values": classes}
+    if "sharpness" in document:  # what probabilities are made with, and no answer: it is part of the digest only
+        answers["sharpness"] = double(document["sharpness"], "sharpness")
+        if prediction == "hard" or not answers["sharpness"] > 0:
+            raise CertificateError("sharpness must be a positive number, and belongs to a soft mixture")
     digest = digest_of(1, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
     return PlainModel(weights, bias, trees, classes, class_type, names, prediction, digest, columns)

@@ -261,7 +261,7 @@ def _why(deadline: Deadline) -> str:
 
 def _deployed(mixture: Mixture, X: Floats) -> NDArray[np.intp]:
     """Index of the class that the deployed predictor answers to every row."""
-    return mixture.predict_proba(X).argmax(axis=1)
+    return mixture.votes(X).argmax(axis=1)
 
 
 def _towards(mixture: Mixture, wanted: Bools, x: Floats, found: Floats, lo: Floats, hi: Floats) -> Floats:

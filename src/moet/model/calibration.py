@@ -1,0 +1,157 @@
+"""Probabilities that come true: what a model says of its answers, corrected by rows that it was not fitted to.
+
+Trees are surer of the rows they were grown on than of others, and boosted leaves hold votes. One number mends either,
+chosen by the likelihood of labels that the model had not seen, and no answer changes:
+
+- leaves of a hard mixture are drawn towards the class shares of the table by so many rows' worth (``shrinkage``);
+- the probabilities of a soft mixture are the softmax of its votes times a number (``sharpness``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+
+from moet.model.mixture import Mixture, sharpened
+from moet.model.table import Table
+from moet.model.tree import LEAF, Tree
+
+Floats = NDArray[np.float64]
+
+FOLDS = 3
+FEWEST_ROWS = 100
+"""Tables that hold nothing out are cut into so many folds; of fewer rows nothing is to be learned about models."""
+
+SHRINKAGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Weights of the class shares in a leaf, in typical rows."""
+
+SHARPNESSES = (1e-2, 1e5)
+"""Least and largest, relative to the one that a model has."""
+
+KEPT = 0.99
+"""A leaf goes at most so far on the way to where its answer would change."""
+
+
+class Trial(NamedTuple):
+    """A model, the rows it was fitted to, and rows that it was not; classes are class indices."""
+
+    mixture: Mixture
+    taught: Table
+    asked: Table
+
+
+def folds(table: Table) -> Iterator[tuple[Table, Table]]:
+    """Cut a small table into rows to fit to and rows to ask, several times; groups stay together."""
+    if len(table) < FEWEST_ROWS or table.n_classes == 1:
+        return
+    # the order of a canonical table is as good as random
+    fold = (np.arange(len(table)) if table.group is None else np.unique(table.group, return_inverse=True)[1]) % FOLDS
+    for k in range(FOLDS):
+        asked, taught = (table.take(np.flatnonzero(mask)) for mask in (fold == k, fold != k))
+        if len(asked) and len(taught):
+            yield taught, asked
+
+
+def calibrated(mixture: Mixture, table: Table, trials: Sequence[Trial]) -> Mixture:
+    """The mixture, fitted to ``table``, with the probabilities that the trials recommend and the same answers."""
+    if not trials or not table.class_shares.all():  # a class without rows has no probability to correct
+        return mixture
+    if mixture.prediction == "soft":
+        return replace(mixture, sharpness=best_sharpness(mixture, trials))
+    return shrunk(mixture, table, best_shrinkage(trials))
+
+
+def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> float | None:
+    """The sharpness under which labels not seen are likeliest; None if the votes themselves are better still.
+
+    That of a mixture which has one, whose votes are in arbitrary units, is multiplied by one number.
+    """
+    unit = mixture.sharpness or 1.0
+    votes = np.concatenate([(one.mixture.sharpness or 1.0) * one.mixture.votes(_rows(one.asked)) for one in trials])
+    label, weight = _asked(trials)
+
+    def loss(logarithm: float) -> float:
+        return _loss(sharpened(votes, float(np.exp(logarithm))), label, weight)
+
+    found = minimize_scalar(loss, bounds=tuple(np.log(SHARPNESSES)), method="bounded")
+    if mixture.sharpness is None and _loss(votes, label, weight) <= found.fun:
+        return None
+    return unit * float(np.exp(found.x))
+
+
+def best_shrinkage(trials: Sequence[Trial]) -> float:
+    """The shrinkage under which labels not seen are likeliest."""
+    label, weight = _asked(trials)
+
+    def loss(shrinkage: float) -> float:
+        said = [shrunk(one.mixture, one.taught, shrinkage).predict_proba_hard(_rows(one.asked)) for one in trials]
+        return _loss(np.concatenate(said), label, weight)
+
+    return min(SHRINKAGES, key=loss)
+
+
+def shrunk(mixture: Mixture, table: Table, shrinkage: float) -> Mixture:
+    """A hard mixture whose leaves count the class shares of its table as so many rows more; answers stay."""
+    if shrinkage == 0:
+        return mixture
+
+    def value(own: Floats, weight: Floats) -> Floats:
+        return drawn(own, table.class_shares, shrinkage / (weight.sum(axis=1) + shrinkage))
+
+    return with_values(mixture, _rows(table), np.broadcast_to(table.weight[:, None], (len(table), 1)), value)
+
+
+def with_values(mixture: Mixture, X: ArrayLike, weight: Floats, value: Callable[[Floats, Floats], Floats]) -> Mixture:
+    """A hard mixture whose nodes hold what ``value`` makes of their own value and of the weights of rows that come by.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    X : array or DataFrame, shape (n, n_features)
+    weight : array of float, shape (n, n_weights)
+        What every row adds to the nodes that it comes by in the tree of its expert.
+    value : callable
+        Takes arrays of shape (n_nodes, n_classes) and (n_nodes, n_weights), returns one like the first.
+    """
+    expert, leaf = mixture.leaves(X)
+    trees = []
+    for j, tree in enumerate(mixture.trees):
+        mine = expert == j
+        met = np.stack([np.bincount(leaf[mine], column[mine], tree.n_nodes) for column in weight.T], axis=1)
+        for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parent
+            met[node] = met[tree.left[node]] + met[tree.right[node]]
+        trees.append(Tree(tree.feature, tree.threshold, tree.left, tree.right, value(tree.value, met)))
+    return mixture.rebuilt(mixture.gate_weights, mixture.gate_bias, trees)
+
+
+def drawn(value: Floats, towards: Floats, share: Floats) -> Floats:
+    """Rows of probabilities drawn towards others by a share of the way, or as far as each row's answer stays."""
+    towards = np.broadcast_to(towards, value.shape)
+    every, answer = np.arange(len(value)), value.argmax(axis=1)
+    lead = value[every, answer][:, None] - value
+    behind = towards - towards[every, answer][:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        furthest = np.where(behind > 0, lead / (lead + behind), np.inf).min(axis=1)
+    share = np.minimum(share, KEPT * furthest)[:, None]
+    moved = (1.0 - share) * value + share * towards
+    return np.where((moved.argmax(axis=1) == answer)[:, None], moved, value)
+
+
+def _rows(table: Table) -> Floats:
+    return table.X[table.rows]
+
+
+def _asked(trials: Sequence[Trial]) -> tuple[NDArray[np.int32], Floats]:
+    """Labels and weights of the rows that are asked."""
+    return np.concatenate([one.asked.y for one in trials]), np.concatenate([one.asked.weight for one in trials])
+
+
+def _loss(said: Floats, label: NDArray[np.int32], weight: Floats) -> float:
+    """Mean negative log-likelihood; who rules a label out is wrong once in twice as many rows as were asked."""
+    likelihood = np.maximum(said[np.arange(len(label)), label], 0.5 / len(label))
+    return -float(weight @ np.log(likelihood)) / float(weight.sum())
