@@ -122,7 +122,7 @@ def with_values(mixture: Mixture, X: ArrayLike, weight: Floats, value: Callable[
     trees = []
     for j, tree in enumerate(mixture.trees):
         mine = expert == j
-        met = np.stack([np.bincount(leaf[mine], column[mine], tree.n_nodes) for column in weight.T], axis=1)
+        met: Floats = np.stack([np.bincount(leaf[mine], column[mine], tree.n_nodes) for column in weight.T], axis=1)
         for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parent
             met[node] = met[tree.left[node]] + met[tree.right[node]]
         trees.append(Tree(tree.feature, tree.threshold, tree.left, tree.right, value(tree.value, met)))
