@@ -47,6 +47,21 @@ def test_links_between_pages_lead_to_files(path):
         assert (path.parent / target).exists(), f"{target} does not exist"
 
 
+def anchors(path):
+    """What links to headings of a page may say, as GitHub and the site name them."""
+    text = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    bare = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in re.findall(r"^#+ (.*)", text, re.M)]
+    return {heading.strip().replace(" ", "-") for heading in bare}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_links_to_headings_lead_to_headings(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    for page, heading in re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)", text):
+        target = path.parent / page if page else path
+        assert heading in anchors(target), f"{named(target)} has no heading {heading}"
+
+
 @pytest.mark.parametrize("path", PAGES, ids=named)
 def test_no_line_of_prose_is_longer_than_an_editor_is_wide(path):
     text = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
