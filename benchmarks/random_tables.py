@@ -68,6 +68,23 @@ def random_model(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2
     return Mixture(weights, bias, trees, ["no", "yes", "maybe"][:n_classes], schema=schema)
 
 
+def random_sum(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2) -> Mixture:
+    """Make a sum of trees with that schema: a soft mixture with a uniform gate, whose votes tie often in one of five."""
+    d, n_trees = len(schema.feature_names), int(rng.integers(2, 8))
+    trees = [random_tree(rng, d, n_classes, int(rng.integers(0, 4))) for _ in range(n_trees)]
+    if rng.random() < 0.2:
+        short = np.array([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])[:, :n_classes]
+        short = short[short.sum(axis=1) == 1.0]
+        trees = [replace_votes(tree, short[rng.integers(len(short), size=len(tree.value))]) for tree in trees]
+    names = ["no", "yes", "maybe"][:n_classes]
+    return Mixture(np.zeros((n_trees, d)), np.zeros(n_trees), trees, names, prediction="soft", schema=schema)
+
+
+def replace_votes(tree: Tree, value: Floats) -> Tree:
+    """The same tests with other votes."""
+    return Tree(tree.feature, tree.threshold, tree.left, tree.right, value)
+
+
 def all_cells(column: Column) -> list[list[float]]:
     """Features of all values of a column."""
     if column.kind == "category":

@@ -1,9 +1,9 @@
 """Questions about possible rows of random small tables, against brute force over all rows, and against z3.
 
-    python benchmarks/verify_rows.py [--models 2000] [--seed 0]
+    python benchmarks/verify_rows.py [--models 2000] [--seed 0] [--sums]
 
-Half of the tables have a column of reals: then z3 decides. Prints how many verdicts of every kind there were, and every
-one that is wrong; ends with exit code 1 if there is any.
+Half of the tables have a column of reals: then z3 decides. The models are hard mixtures, or sums of trees. Prints how
+many verdicts of every kind there were, and every one that is wrong; ends with exit code 1 if there is any.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from random_tables import Floats, all_rows, random_model, random_schema
+from random_tables import Floats, all_rows, random_model, random_schema, random_sum
 
 from moet import Mixture, Schema, verify
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.rows.costs import Costs, weights_of
 from moet.verify.rows.domain import rows_of
+from moet.verify.sums.exact import ExactSum
 
 
 class Outcome(NamedTuple):
@@ -37,18 +39,20 @@ def judged(question: str, verdict: Any, truth: bool) -> Outcome:
     return Outcome(question, name, (name == "Proved" and not truth) or (name == "Refuted" and truth))
 
 
-def attempt(seed: int) -> list[Outcome]:
+def attempt(seed: int, sums: bool = False) -> list[Outcome]:
     """All questions about one random model."""
     rng = np.random.default_rng(seed)
     schema = random_schema(rng, numbers=seed % 2 == 1)
-    model = random_model(rng, schema, n_classes=int(rng.integers(2, 4)))
+    make = random_sum if sums else random_model
+    model = make(rng, schema, n_classes=int(rng.integers(2, 4)))
     return by_z3(rng, schema, model) if seed % 2 else by_brute_force(rng, schema, model)
 
 
 def by_brute_force(rng: np.random.Generator, schema: Schema, model: Mixture) -> list[Outcome]:
     """Compare with what all possible rows say."""
     rows, labels = all_rows(schema), model.classes.tolist()
-    exact = ExactMixture(model)
+    is_votes = model.prediction == "soft"
+    exact = ExactSum(model) if is_votes else ExactMixture(model)
     answers = [labels[exact.answer(exactly(x.tolist()))] for x in rows]
     deployed, label = model.predict(rows).tolist(), labels[0]
     column = schema.columns[int(rng.integers(len(schema.columns)))]
@@ -62,14 +66,50 @@ def by_brute_force(rng: np.random.Generator, schema: Schema, model: Mixture) -> 
     if column.kind != "category":
         kept = all(rows[i][own[0]] > rows[j][own[0]] or answers[i] != label or answers[j] == label for i, j in pairs)
         found.append(judged("monotone", verify.monotone(model, column.name, answer=label), kept))
-    other = random_model(rng, schema, n_classes=len(labels))
-    second = ExactMixture(other)
-    same = all(answers[i] == labels[second.answer(exactly(x.tolist()))] for i, x in enumerate(rows))
-    found.append(judged("equivalent", verify.equivalent(model, other), same))
+    if not is_votes:
+        other = random_model(rng, schema, n_classes=len(labels))
+        second = ExactMixture(other)
+        same = all(answers[i] == labels[second.answer(exactly(x.tolist()))] for i, x in enumerate(rows))
+        found.append(judged("equivalent", verify.equivalent(model, other), same))
     x = rows[int(rng.integers(len(rows)))]
     for cost in (None, "columns"):
         found.append(cheapest(model, x, cost, labels[-1], rows, answers))
-    return found
+    return [*found, nearest(model, x, rows, answers), *steady(model, schema, rows, deployed, rng)]
+
+
+def nearest(model: Mixture, x: Floats, rows: Floats, answers: list[str]) -> Outcome:
+    """Compare the closest row, by its largest change, with the nearest of all rows."""
+    own = answers[int(np.flatnonzero(np.all(rows == x, axis=1))[0])]
+    others = [float(np.abs(y - x).max()) for y, answer in zip(rows, answers, strict=True) if answer != own]
+    verdict = verify.closest(model, x)
+    if isinstance(verdict, verify.Unknown):
+        return Outcome("closest", "Unknown", False)
+    return Outcome("closest", "Closest", abs(verdict.distance - min(others, default=np.inf)) > 1e-8)
+
+
+def steady(
+    model: Mixture, schema: Schema, rows: Floats, deployed: list[str], rng: np.random.Generator
+) -> Iterator[Outcome]:
+    """Compare, for some rows, whether they keep their answers with all rows within the radius."""
+    radius = {column.name: float(rng.integers(0, 3)) for column in schema.columns}
+    chosen = rng.choice(len(rows), min(3, len(rows)), replace=False)
+    found = verify.robust(model, rows[chosen], radius)
+    for i, k in enumerate(chosen):
+        keeps = all(
+            answer == deployed[k]
+            for y, answer in zip(rows, deployed, strict=True)
+            if all(
+                _change(column, y[list(own)], rows[k][list(own)]) <= radius[column.name]
+                for column, own in schema.places
+            )
+        )
+        verdict = "Proved" if found.kept[i] else "Unknown" if i in found.unknown else "Refuted"
+        yield Outcome("robust", verdict, (verdict == "Proved" and not keeps) or (verdict == "Refuted" and keeps))
+
+
+def _change(column: Any, a: Floats, b: Floats) -> float:
+    """How much a cell changes; a change of category is 1."""
+    return float(np.any(a != b)) if column.kind == "category" else float(abs(a[0] - b[0]))
 
 
 def cheapest(model: Mixture, x: Floats, cost: str | None, wanted: str, rows: Floats, answers: list[str]) -> Outcome:
@@ -145,6 +185,8 @@ def _number(value: float) -> Any:
 def _answer(model: Mixture, x: list[Any]) -> Any:
     import z3
 
+    if model.prediction == "soft":
+        return _voted(model, x)
     logits = [
         _number(b) + z3.Sum([_number(w) * v for w, v in zip(row, x, strict=True)])
         for row, b in zip(model.gate_weights.tolist(), model.gate_bias.tolist(), strict=True)
@@ -155,6 +197,28 @@ def _answer(model: Mixture, x: list[Any]) -> Any:
         first = z3.And(*beats)
         answer = z3.If(first, _leaf(model.trees[e], 0, x), answer)
     return answer
+
+
+def _voted(model: Mixture, x: list[Any]) -> Any:
+    """The first class with the largest sum of votes."""
+    import z3
+
+    classes = range(len(model.classes))
+    votes = [z3.Sum([_vote(tree, 0, c, x) for tree in model.trees]) for c in classes]
+    answer = z3.IntVal(-1)
+    for c in reversed(classes):
+        beats = [votes[c] > other if k < c else votes[c] >= other for k, other in enumerate(votes) if k != c]
+        answer = z3.If(z3.And(*beats), z3.IntVal(c), answer)
+    return answer
+
+
+def _vote(tree: Any, node: int, c: int, x: list[Any]) -> Any:
+    import z3
+
+    if tree.feature[node] < 0:
+        return _number(float(tree.value[node][c]))
+    below = x[tree.feature[node]] <= _number(float(tree.threshold[node]))
+    return z3.If(below, _vote(tree, int(tree.left[node]), c, x), _vote(tree, int(tree.right[node]), c, x))
 
 
 def _leaf(tree: Any, node: int, x: list[Any]) -> Any:
@@ -171,11 +235,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sums", action="store_true", help="sums of trees instead of hard mixtures")
     arguments = parser.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
     wrong = 0
     for seed in range(arguments.seed, arguments.seed + arguments.models):
-        for outcome in attempt(seed):
+        for outcome in attempt(seed, arguments.sums):
             counts[outcome.question, outcome.verdict] += 1
             wrong += outcome.wrong
             if outcome.wrong:

@@ -230,7 +230,7 @@ def test_certificates_come_back_from_their_files(tmp_path):
 
 
 def test_soft_models_are_told_what_to_do():
-    soft = Mixture(np.zeros((2, 4)), [0.0, 0.0], [STUMP, STUMP], ["bad", "good"], schema=SCHEMA, prediction="soft")
+    soft = Mixture(np.zeros((2, 4)), [0.0, 1.0], [STUMP, STUMP], ["bad", "good"], schema=SCHEMA, prediction="soft")
     with pytest.raises(InputError, match="fit it again"):
         verify.monotone(soft, "Age", answer="good")
 

@@ -24,11 +24,21 @@ CPU_LIMIT = 60.0
 """Default limit of a question about single inputs, in seconds of CPU time."""
 
 _MOST_OPEN = 12
+_LARGEST_GATE = 1e100
+"""Weights of a gate that no input of up to 1e150 makes overflow."""
 
 
 def is_soft(mixture: Mixture) -> bool:
     """Whether several experts vote; one alone answers as in a hard mixture."""
     return mixture.prediction == "soft" and mixture.n_experts > 1
+
+
+def is_sum(mixture: Mixture) -> bool:
+    """Whether the experts of a soft mixture always have the same weight: then it is a sum of trees."""
+    if not is_soft(mixture):
+        return False
+    gate = np.column_stack([mixture.gate_weights, mixture.gate_bias])
+    return bool(np.all(gate == gate[0]) and np.all(np.abs(gate) <= _LARGEST_GATE))
 
 
 def answers_with_numbers(model: Any) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from moet.errors import CertificateError
-from moet.verify.checker import claims, soft
+from moet.verify.checker import claims, soft, sums
 from moet.verify.checker.agreement import Ball, Condition, Grouped, Side, check_agreement, from_above
 from moet.verify.checker.certificate import Certificate, Records
 from moet.verify.checker.gate import (
@@ -43,12 +43,13 @@ def check_static(certificate: Certificate, models: Sequence[PlainModel], meter: 
     claim, records = plain(certificate.claim), certificate.records(meter)
     first, last = models[0], models[-1]
     hard = all(model.is_hard for model in models)
+    votes = sums if sums.is_sum(first) else soft
     if certificate.kind == "always":
-        (_check_always if hard else soft.check_always)(claims.always(claim, first), first, records)
+        (_check_always if hard else votes.check_always)(claims.always(claim, first), first, records)
     elif certificate.kind == "equivalent":
         (_check_equivalent if hard else soft.check_equivalent)(claims.equivalent(claim, first, last), models, records)
     else:
-        (_check_closest if hard else soft.check_closest)(claims.closest(claim, first), first, records)
+        (_check_closest if hard else votes.check_closest)(claims.closest(claim, first), first, records)
     records.finish()
 
 

@@ -11,7 +11,8 @@ from moet.verify.checker.numbers import between, exactly, name_of, quoted
 from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_schema import PlainColumn
 
-_EXACTLY = "in exact arithmetic (the first of equal logits wins)"
+_HARD = "in exact arithmetic (the first of equal logits wins)"
+_SOFT = "in exact arithmetic and as deployed, whatever float64 arithmetic rounds"
 
 
 def row_claim(kind: str, claim: Any, models: Sequence[PlainModel]) -> list[str]:
@@ -22,19 +23,23 @@ def row_claim(kind: str, claim: Any, models: Sequence[PlainModel]) -> list[str]:
     if kind == "row_equivalent":
         return _equivalent(claims.row_equivalent(claim, model, models[1]))
     if kind == "monotone":
-        return _monotone(claims.monotone(claim, model))
+        return _monotone(claims.monotone(claim, model), model)
     if kind == "ignores":
-        return _ignores(claims.ignores(claim, model))
+        return _ignores(claims.ignores(claim, model), model)
     if kind == "recourse":
         return _recourse(claims.recourse(claim, model), model)
     return _robust(claims.robust(claim, model), model)
 
 
+def _where(model: PlainModel) -> str:
+    """Of which arithmetic a claim is."""
+    return _HARD if model.is_hard else _SOFT
+
+
 def _always(claim: claims.RowAlways) -> list[str]:
     answers = " or ".join(map(quoted, claim.answers))
     return [
-        f"The model as deployed answers every possible row with {answers}, whatever float64 arithmetic rounds in its "
-        "gate.",
+        f"The model as deployed answers every possible row with {answers}, whatever float64 arithmetic rounds.",
         *_possible(claim.rows),
     ]
 
@@ -43,22 +48,22 @@ def _equivalent(claim: claims.RowEquivalent) -> list[str]:
     what = "give the same answer to every possible row"
     if claim.classes is not None:
         what = f"agree, for every possible row, on which of {', '.join(map(quoted, claim.classes))} is the answer"
-    return [f"Both models {what}, {_EXACTLY}.", *_possible(claim.rows)]
+    return [f"Both models {what}, {_HARD}.", *_possible(claim.rows)]
 
 
-def _monotone(claim: claims.Monotone) -> list[str]:
+def _monotone(claim: claims.Monotone, model: PlainModel) -> list[str]:
     more = "greater" if claim.increasing else "smaller"
     return [
         f"If a possible row is answered {quoted(claim.answer)}, so is every possible row with a {more} value of "
-        f"{name_of(claim.column)} and the same values of all other columns, {_EXACTLY}.",
+        f"{name_of(claim.column)} and the same values of all other columns, {_where(model)}.",
         *_possible(claim.rows),
     ]
 
 
-def _ignores(claim: claims.Ignores) -> list[str]:
+def _ignores(claim: claims.Ignores, model: PlainModel) -> list[str]:
     return [
         f"Two possible rows that differ in nothing but {', '.join(map(name_of, claim.columns))} have the same answer, "
-        f"{_EXACTLY}.",
+        f"{_where(model)}.",
         *_possible(claim.rows),
     ]
 
@@ -73,7 +78,7 @@ def _recourse(claim: claims.Recourse, model: PlainModel) -> list[str]:
             "largest": "the largest weight times change of a column, a change of category counting 1",
         }[claim.cost.kind]
         near = f" at a cost below {exactly(claim.at_least)}: {price}"
-    lines = [f"No possible row has {wanted}{near}, {_EXACTLY}.", "The row:"]
+    lines = [f"No possible row has {wanted}{near}, {_where(model)}.", "The row:"]
     lines += [f"  {name_of(c.name)} = {_cell(c, claim.row)}" for c in model.columns]
     if claim.at_least is not None:
         weights = zip(model.columns, claim.cost.weights, strict=True)

@@ -27,6 +27,7 @@ from moet.verify.checker.plain import PlainModel, PlainTree, typed
 from moet.verify.checker.reading import plain
 from moet.verify.checker.row_body import Body, Space
 from moet.verify.checker.row_costs import Costs
+from moet.verify.checker.sums import check_sum_of_rows, is_sum
 
 _SPLIT, _CUT, _EXACT_CUT, _BRANCH, _KEEP = 0, 1, 2, 5, 6
 _MOST_WAITING = 10**7
@@ -58,6 +59,9 @@ def check_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Me
     n_models = 2 if certificate.kind == "row_equivalent" else 1
     if len(models) != n_models:
         raise CertificateError(f"the proof is about {n_models} model(s), got {len(models)}")
+    if n_models == 1 and is_sum(models[0]):
+        check_sum_of_rows(certificate, models, meter)
+        return
     if not all(model.is_hard for model in models):
         raise CertificateError("the proof is about a hard mixture, but this model predicts softly")
     for model in models:

@@ -19,6 +19,7 @@ from moet.verify.arguments import (
     domain_bounds,
     has_groups,
     is_soft,
+    is_sum,
     json_sides,
     known_labels,
     state,
@@ -90,11 +91,15 @@ def closest(
     check_no_tolerance(tolerance)
     start = state(x, mixture)
     wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
-    if has_groups(mixture):
+    if has_groups(mixture) or (is_sum(mixture) and mixture.schema is not None):
         from moet.verify.rows.nearest import closest_row
 
         return closest_row(mixture, start, norm, domain, wanted_label, deadline, seed)
     lo, hi = domain_bounds(domain, mixture)
+    if is_sum(mixture):
+        from moet.verify.sums.cheapest import closest_sum
+
+        return closest_sum(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
     if is_soft(mixture):
         from moet.verify.inputs.soft import closest_soft
         from moet.verify.rows.domain import only_possible

@@ -22,6 +22,7 @@ from moet.verify.arguments import (
     domain_bounds,
     has_groups,
     is_soft,
+    is_sum,
     json_sides,
     known_labels,
     listed,
@@ -89,7 +90,11 @@ def always(
     permitted = known_labels(answers, [mixture])
     if not permitted:
         raise InputError(f"name at least one permitted answer; the model has {listed(mixture.classes)}")
-    if has_groups(mixture):
+    if is_sum(mixture) and mixture.schema is None:
+        from moet.verify.sums.questions import always_sum
+
+        return always_sum(mixture, domain, permitted, deadline, seed)
+    if has_groups(mixture) or (is_sum(mixture) and mixture.schema is not None):
         from moet.verify.rows.questions import always_rows
 
         return always_rows(mixture, domain, permitted, deadline, seed)

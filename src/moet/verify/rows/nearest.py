@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.model.mixture import Mixture
+from moet.verify.arguments import is_sum
 from moet.verify.box import Box
 from moet.verify.inputs.distance import Norm
 from moet.verify.limits import Deadline
@@ -58,6 +59,8 @@ def _nearest_by_largest(
 ) -> Recourse | Unknown:
     """Halve the radius between one in which there is no such row and one in which there is."""
     weights = {part.column.name: 1.0 for part in rows.values}
+    if is_sum(mixture):
+        return cheapest_change(mixture, x, rows, answer, ("largest", weights), None, deadline, seed)
     question = Question(mixture, x, rows, answer, ("largest", weights), deadline)
     best = next(iter(question.random_rows(seed)), None)
     best = question.any_row() if best is None else best

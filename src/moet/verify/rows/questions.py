@@ -15,7 +15,7 @@ from moet.model.file import as_mixture, digest
 from moet.model.mixture import Mixture
 from moet.model.schema import Schema
 from moet.model.text import how_to_harden
-from moet.verify.arguments import CPU_LIMIT, is_soft, known_labels
+from moet.verify.arguments import CPU_LIMIT, is_soft, is_sum, known_labels
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -28,6 +28,9 @@ from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
+from moet.verify.sums.exact import ExactSum
+from moet.verify.sums.forest import SumOfTrees, one_row, two_rows
+from moet.verify.sums.search import search_cases
 
 Floats = NDArray[np.float64]
 Direction = Literal["increasing", "decreasing"]
@@ -55,7 +58,7 @@ def monotone(
     Parameters
     ----------
     model : Mixture, classifier, policy, model file or scikit-learn tree
-        A hard one.
+        A hard one, or a sum of trees: a soft one whose gate gives all experts the same weight.
     column : str
         A column of numbers, integers, ordered categories, or yes and no.
     domain : Box, optional
@@ -79,7 +82,7 @@ def monotone(
     >>> verify.monotone(model, "Duration", answer="bad").checked
     True
     """
-    mixture = hard_model(model)
+    mixture = decidable_model(model)
     (wanted,) = known_labels([answer], [mixture])
     if direction not in ("increasing", "decreasing"):
         raise InputError(f"direction must be increasing or decreasing, got {direction!r}")
@@ -128,7 +131,7 @@ def ignores(
     >>> sorted(verify.ignores(model, ["Duration"]).answers)
     ['bad', 'good']
     """
-    mixture = hard_model(model)
+    mixture = decidable_model(model)
     if isinstance(columns, str):
         raise InputError(f"expected a list of columns, got {columns!r}: write [{columns!r}]")
     names = list(dict.fromkeys(columns))
@@ -156,12 +159,13 @@ def different(a: int, b: int) -> bool:
     return a != b or bool(a & (a - 1))
 
 
-def hard_model(model: Any) -> Mixture:
-    """The mixture that a model is or holds, if one expert alone answers."""
+def decidable_model(model: Any) -> Mixture:
+    """The mixture that a model is or holds, if one expert alone answers, or all with the same weight."""
     mixture = as_mixture(model)
-    if is_soft(mixture):
+    if is_soft(mixture) and not is_sum(mixture):
         raise InputError(
-            f"questions about possible rows are about hard models, and this one is soft; {how_to_harden(mixture)}"
+            "questions about possible rows are about hard models and sums of trees, and this one is soft, with a gate "
+            f"that is not uniform; {how_to_harden(mixture)}, or boost one with max_iter=0"
         )
     return mixture
 
@@ -182,13 +186,14 @@ class _Pair:
         self._mixture, self._rows, self._groups, self._bad, self._seed = mixture, rows, groups, bad, seed
         self._schema = schema_of_model(mixture)
         self._space = Space(rows, free, order)
-        self._exact = ExactMixture(mixture)
+        self._exact = ExactSum(mixture) if is_sum(mixture) else ExactMixture(mixture)
         self._labels = mixture.classes.tolist()
 
     def answered(self, kind: str, claim: dict[str, Any], deadline: Deadline) -> Proved | Refuted | Unknown:
         """Search for a pair; if there is none, have the proof checked."""
         low, high = self._rows.bounds()
-        band = float_band([self._mixture], low, high)
+        is_votes = is_sum(self._mixture)
+        band = None if is_votes else float_band([self._mixture], low, high)
         if may_overflow(self._mixture.gate_weights, self._mixture.gate_bias, low, high):
             return Unknown(reason=OVERFLOW, band=band)
         X = self._rows.sample(_TRIES, np.random.default_rng(self._seed))
@@ -196,6 +201,8 @@ class _Pair:
         if found is not None:
             return self._refuted(found, band, {"seconds": deadline.seconds})
         certificate = Certificate(kind, {"model": digest(self._mixture), "rows": self._rows.claim()} | claim)
+        if is_votes:
+            return self._summed(certificate, X[0], deadline)
         copies = [Copy(self._mixture, self._groups[row], self._space, row, deployed=False) for row in (0, 1)]
         search = RowSearch(self._space, copies, self._bad, self._shows, deadline, certificate)
         z = search.counterexample()
@@ -209,6 +216,28 @@ class _Pair:
         caveats = () if is_exact else caveat_of(doubtful_share([grouped], X))
         proved = Proved(certificate=certificate, band=0.0 if is_exact else band, effort=effort, caveats=caveats)
         return confirmed(proved, self._mixture, deadline=deadline)
+
+    def _summed(self, certificate: Certificate, x: Floats, deadline: Deadline) -> Proved | Refuted | Unknown:
+        """The same of a sum of trees, case by case: the classes of two rows that may not be answered so."""
+        n = len(self._labels)
+        pairs = [
+            (a, b)
+            for a, b in product(range(n), repeat=2)
+            if self._bad(1 << int(self._groups[0][a]), 1 << int(self._groups[1][b]))
+        ]
+        if not self._space.orders:  # the two rows may be exchanged
+            pairs = [(a, b) for a, b in pairs if a < b]
+        near = np.empty(self._space.n)
+        for own in reversed(self._space.maps):
+            near[own] = x
+        trees = SumOfTrees(self._mixture)
+        cases = [two_rows(a, b, n) for a, b in pairs]
+        found = search_cases(trees, self._space, cases, self._shows, deadline, certificate, near)
+        if found.point is not None:
+            return self._refuted(found.point, None, found.effort)
+        if found.reason is not None:
+            return Unknown(reason=found.reason, effort=found.effort)
+        return confirmed(Proved(certificate=certificate, effort=found.effort), self._mixture, deadline=deadline)
 
     def _random(self, X: Floats) -> Floats | None:
         """A pair of random rows that shows it."""
@@ -240,7 +269,7 @@ class _Pair:
             exact.append(1 << int(group[self._exact.answer(exactly(x.tolist()))]))
         return self._bad(*deployed) and self._bad(*exact)
 
-    def _refuted(self, z: Floats, band: float, effort: dict[str, float]) -> Refuted:
+    def _refuted(self, z: Floats, band: float | None, effort: dict[str, float]) -> Refuted:
         points = tuple(z[own] for own in self._space.maps)
         return refuted(self._mixture, self._schema, points, band, effort)
 
@@ -298,7 +327,8 @@ def always_rows(
     claim = {"model": digest(mixture), "rows": rows.claim(), "answers": permitted}
     certificate = Certificate("row_always", claim)
     forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
-    found, effort = search_row(mixture, rows, forbidden, deadline, certificate, seed)
+    trees = SumOfTrees(mixture) if is_sum(mixture) else None
+    found, effort = search_row(mixture, rows, forbidden, deadline, certificate, seed, trees=trees)
     if isinstance(found, str):
         return Unknown(reason=found, effort=effort)
     if found is not None:
@@ -314,8 +344,12 @@ def search_row(
     certificate: Certificate,
     seed: int,
     tries: int = _TRIES,
+    trees: SumOfTrees | None = None,
 ) -> tuple[Floats | str | None, dict[str, float]]:
-    """A possible row whose answer, as deployed, is of group 1; None if there is none; or why that is not known."""
+    """A possible row whose answer, as deployed, is of group 1; None if there is none; or why that is not known.
+
+    ``trees`` are those of the mixture, if it is a sum of them.
+    """
     low, high = rows.bounds()
     if may_overflow(mixture.gate_weights, mixture.gate_bias, low, high):
         return OVERFLOW, {"seconds": deadline.seconds}
@@ -329,6 +363,10 @@ def search_row(
         return z in rows and mixture.predict(z[None, :]).tolist()[0] in wrong
 
     space = Space(rows)
+    if trees is not None:
+        cases = [one_row(int(c), len(forbidden)) for c in np.flatnonzero(forbidden)]
+        outcome = search_cases(trees, space, cases, shows, deadline, certificate, X[0])
+        return outcome.reason if outcome.point is None else outcome.point, outcome.effort
     copies = [Copy(mixture, forbidden, space, 0, deployed=True)]
     search = RowSearch(space, copies, lambda a: bool(a & 2), shows, deadline, certificate)
     z = search.counterexample()

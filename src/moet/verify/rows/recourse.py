@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.file import digest
 from moet.model.mixture import Mixture
-from moet.verify.arguments import CPU_LIMIT, known_labels, state
+from moet.verify.arguments import CPU_LIMIT, is_sum, known_labels, state
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -25,9 +25,10 @@ from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.rows.cheapest_search import GAP, CheapestSearch
 from moet.verify.rows.costs import Costs, Kind, weights_of
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
-from moet.verify.rows.questions import hard_model, unknown_reason
+from moet.verify.rows.questions import decidable_model, unknown_reason
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
+from moet.verify.sums.cheapest import cheapest_sum
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def recourse(
     Parameters
     ----------
     model : Mixture, classifier, policy, model file or scikit-learn tree
-        A hard one.
+        A hard one, or a sum of trees: a soft one whose gate gives all experts the same weight.
     row : dict, Series, list of cells, array of features, or text such as ``"german.csv:17"``
     answer : label, optional
         The answer wanted; by default any other than that of ``row``.
@@ -86,7 +87,7 @@ def recourse(
     ({'Duration': (48, 30)}, 18.0, True)
     """
     deadline = Deadline(timeout, cpu_limit)
-    mixture = hard_model(model)
+    mixture = decidable_model(model)
     x = state(row, mixture)
     names = [fixed] if isinstance(fixed, str) else list(fixed)
     schema = schema_of_model(mixture)
@@ -112,6 +113,9 @@ def cheapest_change(
     seed: int,
 ) -> Recourse | Unknown:
     """Answer :func:`recourse` for a row of features."""
+    if is_sum(mixture):
+        label = None if answer is None else known_labels([answer], [mixture])[0]
+        return cheapest_sum(mixture, x, rows, label, cost, at_most, deadline, seed)
     low, high = rows.bounds()
     band = float_band([mixture], low, high)
     if may_overflow(mixture.gate_weights, mixture.gate_bias, low, high):

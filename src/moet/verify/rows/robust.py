@@ -10,14 +10,15 @@ import numpy as np
 from moet.errors import InputError
 from moet.model.file import digest
 from moet.progress import progress_bar
-from moet.verify.arguments import CPU_LIMIT
+from moet.verify.arguments import CPU_LIMIT, is_sum
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Robust
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
-from moet.verify.rows.questions import hard_model, search_row
+from moet.verify.rows.questions import decidable_model, search_row
+from moet.verify.sums.forest import SumOfTrees
 
 _TRIES = 200
 
@@ -38,7 +39,7 @@ def robust(
     Parameters
     ----------
     model : Mixture, classifier, policy, model file or scikit-learn tree
-        A hard one.
+        A hard one, or a sum of trees: a soft one whose gate gives all experts the same weight.
     table : DataFrame, or array of features
         The rows.
     radius : float or mapping
@@ -65,12 +66,13 @@ def robust(
     >>> found.kept.tolist(), sorted(found.changed), found.checked
     ([True, True, False, False, True, True], [2, 3], True)
     """
-    mixture = hard_model(model)
+    mixture = decidable_model(model)
     schema = schema_of_model(mixture)
     X = schema.encode(table) if hasattr(table, "columns") else mixture._rows(table)
     rows = rows_of(domain, mixture)
     sizes = _sizes(radius, rows)
     answers = mixture.predict(X)
+    trees = SumOfTrees(mixture) if is_sum(mixture) else None
     kept, changed, unknown = np.zeros(len(X), dtype=bool), {}, []
     claim = {"model": digest(mixture), "rows": rows.claim(), "radius": sizes}
     certificate = Certificate("robust", claim | {"table": [], "answers": []})
@@ -80,7 +82,7 @@ def robust(
             own = answers.tolist()[i]
             forbidden = np.array([int(label != own) for label in mixture.classes.tolist()])
             limit, part = Deadline(timeout, cpu_limit), Certificate("robust", {})
-            found, _ = search_row(mixture, rows.within(x, sizes), forbidden, limit, part, seed, _TRIES)
+            found, _ = search_row(mixture, rows.within(x, sizes), forbidden, limit, part, seed, _TRIES, trees)
             if found is None:
                 kept[i] = True
                 certificate.claim["table"].append(schema.row(x))

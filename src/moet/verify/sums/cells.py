@@ -1,0 +1,135 @@
+"""Possible rows as boxes of cells: between two neighbouring thresholds of a feature no tree tells numbers apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.verify.rows.space import Space
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Box = NDArray[np.int32]
+
+
+class Cells:
+    """The variables of a space that some tree tests, each cut into cells by the thresholds within its sides.
+
+    Cell 0 of a variable is ``z <= cuts[0]``, cell j is ``cuts[j-1] < z <= cuts[j]``, the last one is beyond all cuts.
+    Thresholds of whole numbers are rounded down.
+
+    Parameters
+    ----------
+    cuts : sequence of array of float
+        Thresholds of every feature, in order.
+    space : Space
+        Of one row, or of two.
+
+    Attributes
+    ----------
+    variables : array of int
+        Those that are tested, as the space numbers them.
+    cuts : list of array of float
+        Thresholds of each of them.
+    variable_of : list of array of int
+        For every row, which of these a feature is; -1 if its value decides no test.
+    """
+
+    def __init__(self, cuts: Sequence[Floats], space: Space) -> None:
+        self.space = space
+        low, high = space.body.lo, space.body.hi
+        inside = []
+        features = np.empty(space.n, dtype=np.int64)
+        for own in reversed(space.maps):
+            features[own] = np.arange(len(own))
+        for k in range(space.n):
+            own = cuts[features[k]]
+            own = np.unique(np.floor(own)) if space.whole[k] else own
+            inside.append(own[np.searchsorted(own, low[k]) : np.searchsorted(own, high[k])])
+        self.variables = np.array([k for k in range(space.n) if len(inside[k])], dtype=np.int64)
+        self.cuts = [inside[k] for k in self.variables]
+        number = np.full(space.n, -1, dtype=np.int64)
+        number[self.variables] = np.arange(len(self.variables))
+        self.variable_of = [number[own] for own in space.maps]
+        self.low, self.high, self.whole = low, high, space.whole
+
+    @property
+    def n(self) -> int:
+        """Number of variables that are tested."""
+        return len(self.variables)
+
+    @property
+    def last(self) -> NDArray[np.int32]:
+        """Last cell of every variable."""
+        return np.array([len(own) for own in self.cuts], dtype=np.int32)
+
+    def groups(self) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Tested members of every group (starts and members), and whether a category without a test is possible."""
+        tested = set(self.variables.tolist())
+        number = {int(k): i for i, k in enumerate(self.variables)}
+        starts, members, spare = [0], [], []
+        for group in self.space.groups:
+            own = [number[int(k)] for k in group if int(k) in tested]
+            if not own:
+                continue
+            members += own
+            starts.append(len(members))
+            spare.append(any(int(k) not in tested and self.high[k] == 1.0 for k in group))
+        return np.array(starts), np.array(members, dtype=np.int64), np.array(spare, dtype=bool)
+
+    def group_of(self) -> Ints:
+        """Group of every variable, -1 for none."""
+        starts, members, _ = self.groups()
+        found = np.full(self.n, -1, dtype=np.int64)
+        found[members] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return found
+
+    def orders(self) -> Ints:
+        """For every variable, one that is not above it and one that is not below it, or -1."""
+        number = {int(k): i for i, k in enumerate(self.variables)}
+        order = np.full((self.n, 2), -1, dtype=np.int64)
+        for i, j in self.space.orders:
+            if i in number:
+                order[number[j], 0] = number[i]
+                order[number[i], 1] = number[j]
+        return order
+
+    def point(self, lo: Box, hi: Box, near: Floats) -> Floats:
+        """A possible point of a box of cells: near another one, where there is a choice."""
+        z = near.copy()
+        for i, k in enumerate(self.variables):
+            z[k] = self._nearest(i, int(lo[i]), int(hi[i]), near[k])
+        for group in self.space.groups:
+            z[group] = self._category(group, lo, hi, near)
+        for i, j in self.space.orders:
+            if z[i] > z[j]:  # both may be what the greater of their least values is
+                z[i] = z[j] = max(self._least(i, lo), self._least(j, lo))
+        return z
+
+    def _least(self, variable: int, lo: Box) -> float:
+        places = np.flatnonzero(self.variables == variable)
+        return float(self.low[variable]) if not len(places) else self._bottom(int(places[0]), int(lo[places[0]]))
+
+    def _bottom(self, i: int, cell: int) -> float:
+        """Least number of a cell."""
+        k = self.variables[i]
+        if cell == 0:
+            return float(self.low[k])
+        cut = self.cuts[i][cell - 1]
+        return float(cut + 1.0 if self.whole[k] else np.nextafter(cut, np.inf))
+
+    def _nearest(self, i: int, lo: int, hi: int, value: float) -> float:
+        k = self.variables[i]
+        top = float(self.high[k]) if hi == len(self.cuts[i]) else float(self.cuts[i][hi])
+        return min(max(value, self._bottom(i, lo)), top)
+
+    def _category(self, group: Ints, lo: Box, hi: Box, near: Floats) -> Floats:
+        """The category that is near, if it is possible, or the first one that is."""
+        number = {int(k): i for i, k in enumerate(self.variables)}
+        forced = [k for k in group if int(k) in number and lo[number[int(k)]] == 1]
+        possible = [k for k in group if (hi[number[int(k)]] == 1 if int(k) in number else self.high[k] == 1.0)]
+        own = [k for k in possible if near[k] == 1.0]
+        chosen = (forced or own or possible)[0]
+        return (group == chosen).astype(np.float64)

@@ -1,0 +1,284 @@
+"""The cheapest row, or the nearest input, that a sum of trees answers as wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.file import digest
+from moet.model.mixture import Mixture
+from moet.model.schema import Column
+from moet.verify.arguments import json_sides
+from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
+from moet.verify.exact import as_float, exactly
+from moet.verify.inputs.distance import Norm, distance_of
+from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.limits import Deadline
+from moet.verify.result import Closest, Recourse, Unknown
+from moet.verify.rows.costs import Costs, Kind
+from moet.verify.rows.domain import Domain, Values, schema_of_model
+from moet.verify.rows.space import Space
+from moet.verify.sums.cells import Cells
+from moet.verify.sums.exact import ExactSum
+from moet.verify.sums.forest import Forest, SumOfTrees, one_row
+from moet.verify.sums.prices import Prices
+from moet.verify.sums.search import TIED, CaseSearch
+
+Floats = NDArray[np.float64]
+Cost = tuple[Kind, dict[str, float]]
+
+GAP = 1e-9
+"""By how much, relative to 1 or to the cost, what is claimed is below what was found: for rounding of costs."""
+
+_TRIES = 2000
+_CLOSE = 0.02
+"""Halving ends when the bounds of the cost differ by this share."""
+
+
+class Found(NamedTuple):
+    """The cheapest point (None: there is none below the limit), a lower bound of all costs, and boxes looked at."""
+
+    point: Floats | None
+    at_least: float
+    boxes: int
+
+
+class CheapestVote:
+    """Looks for the cheapest row that is answered with one of some classes.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        A sum of trees.
+    x : array of float
+        The row that changes.
+    rows : Domain
+        What it may become.
+    wanted : sequence of int
+        Classes that are looked for.
+    cost : kind and weights by column
+    deadline : Deadline
+    """
+
+    def __init__(
+        self, mixture: Mixture, x: Floats, rows: Domain, wanted: Sequence[int], cost: Cost, deadline: Deadline
+    ) -> None:
+        self._mixture, self._x, self._rows, self._deadline = mixture, x, rows, deadline
+        self._wanted, self._kind = list(wanted), cost[0]
+        self._exact = ExactSum(mixture)
+        self.costs = Costs(*cost, rows, x)
+        trees = SumOfTrees(mixture)
+        self._cells = Cells(trees.cuts, Space(rows))
+        self._forest = Forest(trees, self._cells)
+        self._prices = Prices.of(*cost, rows, self._cells, x)
+        self._searches: list[CaseSearch] = []
+        self.boxes = 0
+
+    def run(self, first: Floats | None, limit: float) -> Found | str:
+        """The cheapest point below a limit, beginning with one that is known; or why it is not known."""
+        best = first
+        upper = limit if best is None else min(limit, float(self.costs.of(best)))
+        lower = 0.0
+        while best is not None and self._kind != "columns" and upper - lower > _CLOSE * upper:
+            middle = (lower + upper) / 2
+            nearer = self._any(middle)
+            if isinstance(nearer, str):
+                return nearer
+            if nearer is None:
+                lower = middle
+            else:
+                best, upper = nearer, min(upper, float(self.costs.of(nearer)))
+        self._searches, found = [], None
+        for answer in self._wanted:
+            search = self._search(answer, upper)
+            is_done = search.run(is_cheapest=True)
+            self.boxes += search.boxes
+            if not is_done:
+                return search.reason or TIED
+            if search.doubtful is not None and not self._is_settled(search):
+                return TIED
+            if search.found is not None:
+                found, upper = self._cells.point(*search.found, self._x), search.limit
+            self._searches.append(search)
+        return Found(best if found is None else found, upper, self.boxes)
+
+    def _any(self, limit: float) -> Floats | str | None:
+        """Some row below a limit."""
+        for answer in self._wanted:
+            search = self._search(answer, limit)
+            is_done = search.run()
+            self.boxes += search.boxes
+            if not is_done:
+                return search.reason or TIED
+            if search.found is not None and self.shows(y := self._cells.point(*search.found, self._x)):
+                return y
+        return None
+
+    def _search(self, answer: int, limit: float) -> CaseSearch:
+        goals = one_row(answer, len(self._mixture.classes))
+        return CaseSearch(self._cells, self._forest, goals, self._deadline, self._prices, limit)
+
+    def _is_settled(self, search: CaseSearch) -> bool:
+        """Whether doubtful rows cost too much to matter."""
+        assert search.doubtful is not None
+        y = self._cells.point(*search.doubtful, self._x)
+        return float(self.costs.of(y)) >= search.limit
+
+    def write(self, certificate: Certificate) -> None:
+        """Append the proof that nothing is cheaper than what :meth:`run` found."""
+        for search in self._searches:
+            search.write(certificate)
+
+    def shows(self, y: Floats) -> bool:
+        """Whether a row is answered as wanted, in exact arithmetic and as deployed."""
+        deployed = int(self._mixture.predict_proba(y[None, :])[0].argmax())
+        return deployed in self._wanted and self._exact.answer(exactly(y.tolist())) in self._wanted
+
+    def random_row(self, Y: Floats) -> Floats | None:
+        """The cheapest of some rows that is answered as wanted."""
+        hits = Y[np.isin(self._mixture.predict_proba(Y).argmax(axis=1), self._wanted)]
+        order = np.argsort([float(self.costs.of(y)) for y in hits])
+        return next((y for y in hits[order] if self.shows(y)), None)
+
+    def with_few_changes(self, y: Floats) -> Floats:
+        """Undo the changes of columns that need not change."""
+        for part in self._rows.values:
+            undone = y.copy()
+            undone[list(part.features)] = self._x[list(part.features)]
+            y = undone if undone in self._rows and self.shows(undone) else y
+        return y
+
+
+def cheapest_sum(
+    mixture: Mixture,
+    x: Floats,
+    rows: Domain,
+    label: Any,
+    cost: Cost,
+    at_most: float | None,
+    deadline: Deadline,
+    seed: int,
+) -> Recourse | Unknown:
+    """Answer :func:`moet.verify.recourse` for a sum of trees and a row of features; None is any other answer."""
+    question = CheapestVote(mixture, x, rows, wanted_classes(mixture, x, label), cost, deadline)
+    counts = cost[0] == "columns"
+    limit = math.inf if at_most is None else math.floor(at_most) + 1.0 if counts else at_most + GAP * max(1.0, at_most)
+    first = question.random_row(_near_rows(rows, x, seed))
+    if first is not None and float(question.costs.of(first)) >= limit:
+        first = None
+    found = question.run(first, limit)
+    if isinstance(found, str):
+        return Unknown(reason=found, effort={"boxes": question.boxes, "seconds": deadline.seconds})
+    y = None if found.point is None else question.with_few_changes(found.point)
+    bound = _claimed(found.at_least, counts, None if y is None else question.costs.of(y), at_most)
+    schema = schema_of_model(mixture)
+    claim = {
+        "model": digest(mixture),
+        "rows": rows.claim(),
+        "row": schema.row(x),
+        "answer": label,
+        "cost": question.costs.claim(),
+        "at_least": None if bound is None else str(bound),
+    }
+    certificate = Certificate("recourse", claim)
+    if bound is None or bound > 0:
+        question.write(certificate)
+    before, row = schema.row(x), None if y is None else schema.row(y)
+    recourse = Recourse(
+        row=row,
+        point=y,
+        changes={} if row is None else {n: (before[n], row[n]) for n in row if row[n] != before[n]},
+        cost=math.inf if y is None else up(question.costs.of(y)),
+        at_least=math.inf if bound is None else as_float(bound),
+        answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
+        certificate=certificate,
+        effort={"boxes": question.boxes, "seconds": deadline.seconds},
+    )
+    return confirmed(recourse, mixture, deadline=deadline)
+
+
+def closest_sum(
+    mixture: Mixture, x: Floats, norm: Norm, lo: Floats, hi: Floats, label: Any, deadline: Deadline, seed: int
+) -> Closest | Unknown:
+    """Answer :func:`moet.verify.closest` for a sum of trees without a schema."""
+    rows = rows_of_box(mixture, lo, hi)
+    cost: Cost = ("largest" if norm == "linf" else "sum", dict.fromkeys(mixture.feature_names, 1.0))
+    question = CheapestVote(mixture, x, rows, wanted_classes(mixture, x, label), cost, deadline)
+    X = sample_inputs([mixture], lo, hi, _TRIES, np.random.default_rng(seed))
+    first = question.random_row(np.concatenate([np.clip(x, lo, hi)[None, :], X]))
+    found = question.run(first, math.inf)
+    if isinstance(found, str):
+        return Unknown(reason=found, effort={"boxes": question.boxes, "seconds": deadline.seconds})
+    y = None if found.point is None else question.with_few_changes(found.point)
+    bound = _claimed(found.at_least, False, None if y is None else question.costs.of(y), None)
+    claim = {
+        "model": digest(mixture),
+        "lo": json_sides(lo),
+        "hi": json_sides(hi),
+        "point": x.tolist(),
+        "norm": norm,
+        "answer": label,
+        "distance": None if bound is None else str(bound),
+    }
+    certificate = Certificate("closest", claim)
+    if bound is None or bound > 0:
+        question.write(certificate)
+    away = None if y is None else distance_of(exactly(x.tolist()), exactly(y.tolist()), norm)
+    closest = Closest(
+        distance=math.inf if bound is None else as_float(bound),
+        exact_distance=None,
+        point=y,
+        point_distance=math.inf if away is None else up(away),
+        answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
+        certificate=certificate,
+        effort={"boxes": question.boxes, "seconds": deadline.seconds},
+    )
+    return confirmed(closest, mixture, deadline=deadline)
+
+
+def wanted_classes(mixture: Mixture, x: Floats, label: Any) -> list[int]:
+    """Classes that are looked for: that of the label, or all but the answer at ``x``."""
+    labels = mixture.classes.tolist()
+    if label is not None:
+        return [labels.index(label)]
+    own = ExactSum(mixture).answer(exactly(x.tolist()))
+    return [c for c in range(len(labels)) if c != own]
+
+
+def rows_of_box(mixture: Mixture, lo: Floats, hi: Floats) -> Domain:
+    """A box of inputs, which may be open, as rows of numbers."""
+    columns = [Column(name, "number", (name,), 0.0, 0.0) for name in mixture.feature_names]
+    sides = zip(columns, lo.tolist(), hi.tolist(), strict=True)
+    return Domain(tuple(Values(column, (k,), low, high) for k, (column, low, high) in enumerate(sides)))
+
+
+def _claimed(cost: float, counts: bool, found: Fraction | None, at_most: float | None) -> Fraction | None:
+    """What is claimed of all rows that are answered as wanted; None: there is none."""
+    if found is None:
+        return None if at_most is None else Fraction(math.floor(at_most) + 1 if counts else at_most)
+    if counts:
+        return found
+    return Fraction(max(0.0, min(cost, as_float(found)) * (1.0 - 1e-12)))
+
+
+def _near_rows(rows: Domain, x: Floats, seed: int) -> Floats:
+    """Random possible rows in which most columns are as in ``x``, which is the first."""
+    rng = np.random.default_rng(seed)
+    Y = rows.sample(_TRIES, rng)
+    for part in rows.values:
+        stays = rng.random(_TRIES) < 0.7
+        for k in part.features:
+            Y[stays, k] = x[k]
+    return np.vstack([x[None, :], Y])
+
+
+def up(value: Fraction) -> float:
+    """The least float64 number that is not below."""
+    rounded = as_float(value)
+    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)

@@ -1,0 +1,197 @@
+"""The search of one case: rows that meet all its goals, or a tree of boxes none of which has any."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.verify.checker.certificate import Certificate
+from moet.verify.limits import Deadline
+from moet.verify.rows.space import Space
+from moet.verify.sums.cells import Cells
+from moet.verify.sums.forest import Forest, Goal, SumOfTrees
+from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Desk, Problem, Tree, search
+from moet.verify.sums.prices import Prices
+
+Floats = NDArray[np.float64]
+CellBox = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+CUT, SURE = 7, 3
+"""Codes of the records that :mod:`moet.verify.checker.sums` reads."""
+
+TIED = (
+    "there are rows on which the votes of two classes differ by no more than float64 arithmetic may round: which of "
+    "them is the answer is too close to call"
+)
+"""Why a question has no answer though all boxes were looked at."""
+
+_LEVELS = 1000
+_FIRST_NODES, _MOST_NODES = 4096, 20_000_000
+_PATIENCE = 20_000
+"""Nodes between two looks at the clock."""
+
+
+class CaseSearch:
+    """Looks for possible rows that meet all goals of a case.
+
+    Parameters
+    ----------
+    cells : Cells
+    forest : Forest
+        Leaves of the trees in these cells.
+    goals : sequence of Goal
+    deadline : Deadline
+    prices : Prices, optional
+        What every cell costs; then rows matter only if they cost less than ``limit``.
+    limit : float
+
+    Attributes
+    ----------
+    found : pair of arrays of int or None
+        The cells, first and last of every variable, whose rows meet the goals for sure.
+    doubtful : pair of arrays of int or None
+        Cells in which rounding decides.
+    reason : str or None
+        Why the search ended before all was known.
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        forest: Forest,
+        goals: Sequence[Goal],
+        deadline: Deadline,
+        prices: Prices | None = None,
+        limit: float = math.inf,
+    ) -> None:
+        self._cells, self._deadline = cells, deadline
+        prices = prices or Prices.free(cells)
+        lead, band = forest.leads(goals)
+        starts, members, spare = cells.groups()
+        cell_start = np.cumsum([0, *(cells.last.astype(np.int64) + 1)])
+        self.problem = Problem(
+            forest.lo, forest.hi, forest.start, lead, band, *forest.slots(), cell_start, cells.group_of(), starts,
+            members, spare, cells.orders(), prices.cost, prices.home, prices.largest,
+        )  # fmt: skip
+        self._desk = _desk(self.problem, cells.last, limit)
+        self._tree = _room(_FIRST_NODES)
+        self.found: CellBox | None = None
+        self.doubtful: CellBox | None = None
+        self.reason: str | None = None
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes were looked at."""
+        return int(self._desk.place[4])
+
+    @property
+    def limit(self) -> float:
+        """What rows must cost less than to matter."""
+        return float(self._desk.limit[0])
+
+    def run(self, *, is_cheapest: bool = False) -> bool:
+        """Search on; whether all rows that matter are known: one was found, or the cheapest one, or there is none."""
+        d = self._desk
+        while True:
+            if self._deadline.passed:
+                self.reason = self._deadline.reason
+                return False
+            end = search(self.problem, d, self._tree, _PATIENCE, is_cheapest, self._deadline.flag)
+            if d.place[3]:
+                self.found = d.found[0].copy(), d.found[2].copy()
+            if d.place[2] and self.doubtful is None:
+                self.doubtful = d.found[3].copy(), d.found[4].copy()
+            if end in (DONE, FOUND):
+                return True
+            if end == TOO_DEEP:
+                self.reason = f"boxes were cut more than {_LEVELS} times"
+                return False
+            if end == FULL:
+                if len(self._tree.variable) >= _MOST_NODES:
+                    self.reason = f"the limit of {_MOST_NODES} boxes was reached"
+                    return False
+                self._tree = Tree(*(np.concatenate([part, part]) for part in self._tree))
+
+    def write(self, certificate: Certificate) -> None:
+        """Append the tree of boxes to a proof, from the root on, lower halves first."""
+        codes, refs = bytearray(), array("i")
+        variable, cell, below, above = (part[: int(self._desk.place[1])].tolist() for part in self._tree)
+        names = self._cells.variables.tolist()
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            if variable[node] in (CLOSED, DOUBTFUL):
+                codes.append(SURE)
+                continue
+            codes.append(CUT)
+            refs.extend((names[variable[node]], cell[node]))
+            stack += (above[node], below[node])
+        certificate.add(bytes(codes), refs)
+
+
+def _desk(p: Problem, last: NDArray[np.int32], limit: float) -> Desk:
+    n, n_trees, n_goals = len(last), len(p.tree_start) - 1, len(p.lead)
+    desk = Desk(
+        place=np.array([0, 1, 0, 0, 0]),
+        limit=np.array([limit]),
+        ids=np.arange(p.lo.shape[1], dtype=np.int32),
+        live=np.empty((_LEVELS, n_trees), dtype=np.int32),
+        best=np.empty((_LEVELS, n_goals, n_trees), dtype=np.int64),
+        lo=np.empty((_LEVELS + 1, n), dtype=np.int32),
+        hi=np.empty((_LEVELS + 1, n), dtype=np.int32),
+        node=np.zeros(_LEVELS, dtype=np.int64),
+        phase=np.zeros(_LEVELS, dtype=np.int8),
+        loss=np.zeros((3, int(p.cell_start[-1]) + n_goals + 1), dtype=np.int64),
+        found=np.zeros((5, n), dtype=np.int32),
+    )
+    desk.lo[0], desk.hi[0] = 0, last
+    return desk
+
+
+def _room(nodes: int) -> Tree:
+    small, large = np.empty((2, nodes), dtype=np.int32), np.empty((2, nodes), dtype=np.int64)
+    return Tree(small[0].copy(), small[1].copy(), large[0].copy(), large[1].copy())
+
+
+class Outcome(NamedTuple):
+    """What is known of some cases: a point that shows one of them, why that is not known, or neither: there is none."""
+
+    point: Floats | None
+    reason: str | None
+    effort: dict[str, float]
+
+
+def search_cases(
+    trees: SumOfTrees,
+    space: Space,
+    cases: Sequence[Sequence[Goal]],
+    shows: Callable[[Floats], bool],
+    deadline: Deadline,
+    certificate: Certificate,
+    near: Floats,
+) -> Outcome:
+    """Look for a point in one case after another; the proof that there is none is appended to a certificate.
+
+    ``shows`` has the last word on a point, and ``near`` is what it should look like where that does not matter.
+    """
+    cells = Cells(trees.cuts, space)
+    forest = Forest(trees, cells)
+    boxes, reason = 0, None
+    for goals in cases:
+        search = CaseSearch(cells, forest, goals, deadline)
+        search.run()
+        boxes += search.boxes
+        for box in (search.found, search.doubtful):
+            if box is not None and shows(z := cells.point(*box, near)):
+                return Outcome(z, None, {"boxes": boxes, "seconds": deadline.seconds})
+        if search.reason is not None:
+            return Outcome(None, search.reason, {"boxes": boxes, "seconds": deadline.seconds})
+        if search.found is not None or search.doubtful is not None:
+            reason = TIED
+        search.write(certificate)
+    return Outcome(None, reason, {"boxes": boxes, "seconds": deadline.seconds})

@@ -1,0 +1,214 @@
+"""Questions about sums of trees: soft mixtures whose gate gives all experts the same weight."""
+
+from array import array
+from itertools import product
+
+import numpy as np
+import pytest
+from random_tables import random_tree
+
+from moet import Box, Column, Mixture, Schema, Tree, verify
+from moet.errors import CertificateError, InputError
+from moet.verify import Certificate, Closest, Proved, Refuted, Unknown
+from moet.verify.arguments import is_sum
+from moet.verify.exact import exactly
+from moet.verify.sums.exact import ExactSum
+
+SQUARE = Box.from_bounds([-3.0, -3.0], [4.0, 4.0])
+
+
+def votes(seed, *, n_features=2, n_trees=9, n_classes=2, depth=3):
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, n_features, n_classes, depth) for _ in range(n_trees)]
+    names = ["a", "b", "c"][:n_classes]
+    return Mixture(np.zeros((n_trees, n_features)), np.zeros(n_trees), trees, names, prediction="soft")
+
+
+def cells(model):
+    """An input of every cell of a sum of trees, and the least numbers of its cell."""
+    places = []
+    for k in range(model.n_features):
+        cuts = sorted({t for tree in model.trees for f, t in zip(tree.feature, tree.threshold, strict=True) if f == k})
+        places.append([(cuts[0] - 1.0 if cuts else 0.0, -np.inf), *((np.nextafter(t, np.inf), t) for t in cuts)])
+    return [tuple(zip(*cell, strict=True)) for cell in product(*places)]
+
+
+def sides(model, bottom):
+    """The upper sides of the cell with these lower ones."""
+    tops = []
+    for k, low in enumerate(bottom):
+        cuts = sorted({t for tree in model.trees for f, t in zip(tree.feature, tree.threshold, strict=True) if f == k})
+        tops.append(next((t for t in cuts if t > low), np.inf))
+    return np.array(tops)
+
+
+def rebuilt(certificate, change):
+    """The same claim with other records."""
+    other = Certificate(certificate.kind, certificate.claim)
+    for codes, refs, numbers in certificate._read_blocks():
+        other.add(*change(bytearray(codes), array("i", refs)), numbers)
+    return other
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_always_is_right_about_every_cell_of_an_open_domain(seed, n_classes):
+    model = votes(seed, n_classes=n_classes)
+    answers = set(model.predict(np.array([point for point, _ in cells(model)])).tolist())
+    for label in model.classes.tolist():
+        verdict = verify.always(model, answers=[label])
+        assert isinstance(verdict, Proved if answers == {label} else Refuted)
+        assert not isinstance(verdict, Refuted) or model.predict(verdict.point[None, :])[0] != label
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1"])
+@pytest.mark.parametrize("seed", range(15))
+def test_closest_is_the_nearest_of_all_cells(seed, norm):
+    model = votes(seed, n_classes=2 + seed % 2)
+    x = np.random.default_rng(seed).uniform(-2, 3, 2)
+    own = model.predict(x[None, :])[0]
+    distances = [np.inf]
+    for point, bottom in cells(model):
+        if model.predict(np.array([point]))[0] != own:
+            low, high = np.array(bottom), sides(model, bottom)
+            away = np.maximum(np.maximum(low - x, x - high), 0.0)
+            distances.append(away.max() if norm == "linf" else away.sum())
+    found = verify.closest(model, x, norm)
+    assert isinstance(found, Closest)
+    assert found.checked
+    assert found.distance == pytest.approx(min(distances), rel=1e-9)
+    assert found.point_distance == pytest.approx(min(distances), rel=1e-9)
+    if found.point is not None:
+        assert model.predict(found.point[None, :])[0] != own
+
+
+def test_a_distance_that_is_claimed_too_large_is_refused():
+    model = votes(3)
+    found = verify.closest(model, [0.3, 0.3], domain=SQUARE)
+    assert verify.check(found.certificate, model)
+    further = found.certificate.claim | {"distance": "3"}
+    with pytest.raises(CertificateError, match="do not rule the answer out"):
+        verify.check(found.certificate.claiming("closest", further), model)
+
+
+def test_a_proof_with_a_cut_left_out_or_out_of_range_is_refused():
+    model = votes(8, n_features=4, n_trees=40, depth=4)
+    found = verify.closest(model, [0.3, 0.3, 0.6, 0.6], "l1")
+    assert found.certificate.records().code() == 7  # a cut
+
+    def without_cuts(codes, refs):
+        return bytearray([3]), array("i")
+
+    def beyond(codes, refs):
+        refs[1] = 1000
+        return codes, refs
+
+    def unfinished(codes, refs):
+        return codes[:-1], refs
+
+    for change in (without_cuts, beyond, unfinished):
+        with pytest.raises(CertificateError):
+            verify.check(rebuilt(found.certificate, change), model)
+
+
+def test_a_proof_about_another_model_is_refused():
+    model = votes(0)
+    label = model.predict(np.full((1, 2), 0.1))[0]
+    verdict = verify.always(model, Box.from_bounds([0.05, 0.05], [0.1, 0.1]), [label])
+    other = Mixture(model.gate_weights, model.gate_bias, model.trees[::-1], model.classes, prediction="soft")
+    assert verdict.checked
+    with pytest.raises(CertificateError, match="model"):
+        verify.check(verdict.certificate, other)
+
+
+@pytest.mark.parametrize("lead", [0.0, 1e-16, 1e-15])
+def test_votes_that_tie_within_rounding_are_not_called(lead):
+    stump = Tree([0, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.6, 0.4], [0.5 - lead, 0.5 + lead]])
+    model = Mixture(np.zeros((3, 1)), np.zeros(3), [stump] * 3, ["a", "b"], prediction="soft")
+    verdict = verify.always(model, Box.from_bounds([-1.0], [1.0]), ["a"])
+    shown = model.predict(np.array([[1.0]]))[0]
+    assert isinstance(verdict, Refuted) if shown == "b" else "too close to call" in verdict.reason
+    found = verify.closest(model, [-1.0])
+    assert isinstance(found, Unknown)
+    assert "too close to call" in found.reason
+
+
+def test_numbers_of_extreme_sizes_are_decided():
+    for scale in (1e-300, 1e140):
+        stump = Tree([0, -1, -1], [scale, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]])
+        model = Mixture(np.zeros((2, 1)), np.zeros(2), [stump, stump], ["a", "b"], prediction="soft")
+        found = verify.closest(model, [0.0])
+        assert found.checked
+        assert found.distance == pytest.approx(scale, rel=1e-9)
+        assert verify.always(model, Box.from_bounds([-np.inf], [scale]), ["a"]).checked
+
+
+def test_a_gate_of_equal_rows_is_a_sum_and_any_other_is_not():
+    model = votes(0)
+    same = Mixture(model.gate_weights + 0.3, model.gate_bias - 1.0, model.trees, model.classes, prediction="soft")
+    tilted = Mixture(np.eye(9, 2), model.gate_bias, model.trees, model.classes, prediction="soft")
+    assert is_sum(model)
+    assert is_sum(same)
+    assert not is_sum(tilted)
+    assert not is_sum(Mixture(model.gate_weights, model.gate_bias, model.trees, model.classes))
+    label = model.predict(np.full((1, 2), 0.1))[0]
+    tiny = Box.from_bounds([0.05, 0.05], [0.1, 0.1])
+    assert verify.always(same, tiny, [label]).checked
+    assert isinstance(verify.always(same, answers=["a", "b"]), Unknown)  # beyond 1e150 its logits may overflow
+
+
+def test_exact_sums_are_those_of_fractions():
+    model = votes(5, n_classes=3)
+    X = np.random.default_rng(0).uniform(-3, 4, (50, 2))
+    exact = ExactSum(model)
+    assert [exact.answer(exactly(x.tolist())) for x in X] == model.predict_proba(X).argmax(axis=1).tolist()
+
+
+def schema_model():
+    schema = Schema(
+        [
+            Column("Sex", "category", ("Sex=f", "Sex=m"), categories=("f", "m")),
+            Column("Age", "integer", ("Age",), 18, 80),
+            Column("Own", "boolean", ("Own",)),
+        ]
+    )
+    value = [[0.5, 0.5], [0.8, 0.2], [0.3, 0.7]]
+    age = Tree([2, -1, -1], [40.5, 0, 0], [1, -1, -1], [2, -1, -1], value)
+    own = Tree([3, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.6, 0.4], [0.4, 0.6]])
+    flat = Tree.leaf([0.55, 0.45])
+    trees = [age, age, own, flat]
+    return Mixture(np.zeros((4, 4)), np.zeros(4), trees, ["bad", "good"], schema=schema, prediction="soft")
+
+
+def test_the_questions_of_an_auditor_are_answered_for_sums_of_trees():
+    model = schema_model()
+    assert verify.ignores(model, ["Sex"]).checked
+    assert verify.monotone(model, "Age", answer="good").checked
+    assert isinstance(verify.monotone(model, "Age", direction="decreasing", answer="good"), Refuted)
+    young = {"Sex": "f", "Age": 30, "Own": "yes"}
+    found = verify.recourse(model, young, answer="good", cost={"Age": 1})
+    assert found.checked
+    assert found.changes == {"Age": (30, 41)}
+    assert found.cost == 11.0
+    assert verify.recourse(model, young, answer="good", fixed=["Age"]).row is None
+    assert verify.recourse(model, young, answer="good", cost={"Age": 1}, at_most=10).row is None
+    steady = verify.robust(model, np.array([[1.0, 0, 30, 1]]), {"Age": 9})
+    assert steady.checked
+    assert steady.kept.tolist() == [True]
+    assert verify.closest(model, young).distance == pytest.approx(11.0)
+    claim = verify.ignores(model, ["Sex"]).claim
+    assert "as deployed" in claim
+
+
+def test_a_soft_model_with_another_gate_is_told_what_to_do():
+    model = schema_model()
+    tilted = Mixture(np.eye(4), np.zeros(4), model.trees, model.classes, schema=model.schema, prediction="soft")
+    with pytest.raises(InputError, match=r"gate that is not uniform.*max_iter=0"):
+        verify.recourse(tilted, {"Sex": "f", "Age": 30, "Own": "yes"})
+
+
+def test_time_that_is_up_is_no_proof():
+    model = votes(4, n_features=6, n_trees=60, depth=5)
+    found = verify.closest(model, np.zeros(6), cpu_limit=0.0)
+    assert isinstance(found, Unknown)
+    assert "limit" in found.reason
