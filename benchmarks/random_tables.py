@@ -69,7 +69,7 @@ def random_model(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2
 
 
 def random_sum(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2) -> Mixture:
-    """Make a sum of trees with that schema: a soft mixture with a uniform gate, whose votes tie often in one of five."""
+    """Make a sum of trees with that schema: a soft mixture with a uniform gate, whose votes often tie in one of 5."""
     d, n_trees = len(schema.feature_names), int(rng.integers(2, 8))
     trees = [random_tree(rng, d, n_classes, int(rng.integers(0, 4))) for _ in range(n_trees)]
     if rng.random() < 0.2:
