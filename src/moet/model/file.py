@@ -150,7 +150,12 @@ def digest(model: Any) -> str:
 
     Models are equal to the last bit (prediction mode and names included) exactly if their digests are.
     """
-    return hashlib.sha256(_content(as_model(model))).hexdigest()
+    mixture = as_model(model)
+    known = vars(mixture)
+    if "_digest" not in known:  # models are frozen: theirs is computed once
+        known["_digest"] = hashlib.sha256(_content(mixture)).hexdigest()
+    found: str = known["_digest"]
+    return found
 
 
 def _content(mixture: Model, provenance: dict[str, Any] | None = None) -> bytes:

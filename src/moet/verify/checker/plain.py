@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -101,9 +102,22 @@ class PlainModel(NamedTuple):
         return self.prediction == "hard" or len(self.trees) == 1
 
 
+_READ: dict[int, tuple[weakref.ref[Any], PlainModel]] = {}
+"""Models that were read from objects which still exist."""
+
+
 def plain_model(model: Any) -> PlainModel:
-    """Read a model that answers with labels: a file, the JSON document of one, or an object that holds a mixture."""
-    return read_model(model, _plain)
+    """Read a model that answers with labels: a file, the JSON document of one, or an object that holds a mixture.
+
+    An object is read once, for mixtures are frozen: many questions may be about one.
+    """
+    if isinstance(model, str | os.PathLike | dict):
+        return read_model(model, _plain)
+    known = _READ.get(id(model))
+    if known is None or known[0]() is not model:
+        known = weakref.ref(model, lambda _, key=id(model): _READ.pop(key, None)), read_model(model, _plain)
+        _READ[id(model)] = known
+    return known[1]
 
 
 def read_model(model: Any, read: Callable[[dict[str, Any]], T]) -> T:

@@ -120,10 +120,6 @@ class CellSpace:
             return len(self.cuts[variable])
         return bisect_left(self.cuts[variable], place)
 
-    def cell(self, variable: int, value: Number) -> int:
-        """The cell of a number within the sides."""
-        return bisect_left(self.cuts[variable], value)
-
     def settle(self, body: Body, prices: Prices | None) -> Body | None:
         """A body as small as its possible rows that cost less than the limit; None if it has none."""
         low, high = list(body.low), list(body.high)
@@ -145,40 +141,59 @@ class CellSpace:
 
     def prices(self, row: Sequence[Fraction], kind: str, weights: Sequence[Fraction], limit: Fraction) -> Prices:
         """What cells cost a row that becomes another, times a number that makes all of it whole."""
-        costs: list[list[Fraction]] = []
+        sides = (side for pair in self.sides for side in pair if side is not None)
+        numbers = (*row, *sides, *(cut for own in self.cuts for cut in own))
+        unit = lcm(*{number.as_integer_ratio()[1] for number in numbers})
+        scale = lcm(limit.denominator, *(weight.denominator for weight in weights))
+        if unit.bit_length() + scale.bit_length() > _MOST_BITS:
+            raise CertificateError("costs have too many digits")
+        costs: list[list[int]] = []
         for part, weight in zip(self.parts, weights, strict=True):
-            own = range(part.column.first, part.column.first + len(part.column.features))
+            own, price = range(part.column.first, part.column.first + len(part.column.features)), int(weight * scale)
             if part.column.kind == "category":
                 is_tested = any(row[k] and self.cuts[k] for k in own)
-                costs += [self._category(k, row[k] == 1, is_tested, weight) for k in own]
+                costs += [self._category(k, row[k] == 1, is_tested, price * unit) for k in own]
             else:
-                costs.append(self._number(own[0], row[own[0]], weight, kind == "columns"))
-        unit = lcm(limit.denominator, *(price.denominator for own in costs for price in own))
-        if unit.bit_length() > _MOST_BITS:
-            raise CertificateError("costs have too many digits")
-        whole = [[int(price * unit) for price in own] for own in costs]
-        return Prices(whole, [own.index(min(own)) for own in whole], int(limit * unit), kind == "largest")
+                changes = self._changes(own[0], row[own[0]], unit)
+                if kind == "columns":
+                    home = self._home(own[0], row[own[0]])
+                    changes = [unit * (cell != home) for cell in range(len(changes))]
+                costs.append([price * change for change in changes])
+        least = [own.index(min(own)) for own in costs]
+        return Prices(costs, least, int(limit * scale) * unit, kind == "largest")
 
-    def _category(self, k: int, is_here: bool, is_tested: bool, weight: Fraction) -> list[Fraction]:
+    def _category(self, k: int, is_here: bool, is_tested: bool, price: int) -> list[int]:
         """The price of another category is paid where the present one is left; if no tree asks for that, elsewhere."""
         if not self.cuts[k]:
-            return [Fraction(0)]
-        return [weight, Fraction(0)] if is_here else [Fraction(0), Fraction(0) if is_tested else weight]
+            return [0]
+        return [price, 0] if is_here else [0, 0 if is_tested else price]
 
-    def _number(self, k: int, x: Fraction, weight: Fraction, counts: bool) -> list[Fraction]:
-        (low, high), cuts = self.sides[k], self.cuts[k]
-        here = self.cell(k, x) if (low is None or low <= x) and (high is None or x <= high) else -1
-        found = []
-        for cell in range(len(cuts) + 1):
-            bottom = low if cell == 0 else Fraction(cuts[cell - 1]) + self.whole[k]
-            top = high if cell == len(cuts) else Fraction(cuts[cell])
-            change = Fraction(0)
-            if bottom is not None and x < bottom:
-                change = bottom - x
-            elif top is not None and x > top:
-                change = x - top
-            found.append((Fraction(0) if cell == here else weight) if counts else weight * change)
-        return found
+    def _home(self, k: int, x: Fraction) -> int:
+        """The cell of a number; -1 if it is beyond the sides."""
+        low, high = self.sides[k]
+        inside = (low is None or low <= x) and (high is None or x <= high)
+        return bisect_left(self.cuts[k], x) if inside else -1
+
+    def _changes(self, k: int, x: Fraction, unit: int) -> list[int]:
+        """How far a number is from every cell, times the unit."""
+        (low, high), cuts = self.sides[k], [_times(cut, unit) for cut in self.cuts[k]]
+        here, step = _times(x, unit), unit if self.whole[k] else 0
+        bottoms = [None if low is None else _times(low, unit), *(cut + step for cut in cuts)]
+        tops = [*cuts, None if high is None else _times(high, unit)]
+        return [
+            bottom - here
+            if bottom is not None and here < bottom
+            else here - top
+            if top is not None and here > top
+            else 0
+            for bottom, top in zip(bottoms, tops, strict=True)
+        ]
+
+
+def _times(number: Number, unit: int) -> int:
+    """A number times a multiple of its denominator."""
+    numerator, denominator = number.as_integer_ratio()
+    return int(numerator * (unit // denominator))
 
 
 def _cheap(body: Body, prices: Prices) -> Body | None:

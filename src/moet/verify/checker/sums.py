@@ -146,21 +146,21 @@ def _others(model: PlainModel, answers: Sequence[Any]) -> list[int]:
     return [c for c, label in enumerate(model.classes) if typed(label) not in permitted]
 
 
-def _wanted(answer: Any, row: list[Fraction], model: PlainModel, records: Records) -> list[int]:
+def _wanted(answer: Any, row: list[Any], model: PlainModel, records: Records) -> list[int]:
     """Classes that are looked for: the answer, or all others than that of a row, which must be beyond doubt."""
     if answer is not None:
         return [c for c, label in enumerate(model.classes) if typed(label) == typed(answer)]
     records.meter.spend(10 * sum(len(tree.feature) for tree in model.trees))
+    row = [float(x) if float(x) == x else x for x in row]  # which compare sooner
     leaves = [tree.value[_leaf(tree, row)] for tree in model.trees]
-    votes = [sum(Fraction(value[c]) for value in leaves) for c in range(len(model.classes))]
-    own = votes.index(max(votes))
-    band = Fraction(_band(len(model.trees)), 2**_BITS)
-    if any(votes[own] - vote <= band for c, vote in enumerate(votes) if c != own):
+    most, least = ([sum(_up(s * v[c]) for v in leaves) * s for c in range(len(model.classes))] for s in (1, -1))
+    own = most.index(max(most))
+    if any(least[own] - vote <= _band(len(leaves)) for c, vote in enumerate(most) if c != own):
         raise CertificateError("the answer at the row itself is too close to call")
-    return [c for c in range(len(votes)) if c != own]
+    return [c for c in range(len(most)) if c != own]
 
 
-def _leaf(tree: PlainTree, row: list[Fraction]) -> int:
+def _leaf(tree: PlainTree, row: list[Any]) -> int:
     node = 0
     while tree.label[node] < 0:
         node = (tree.left if row[tree.feature[node]] <= tree.threshold[node] else tree.right)[node]
@@ -210,18 +210,19 @@ def _check_case(
     space: CellSpace, goals: list[Goal], model: PlainModel, records: Records, prices: Prices | None = None
 ) -> None:
     """Raise unless no possible row, or pair of them, meets all goals."""
-    trees = [_leaves(space, tree, goals, records.meter) for tree in model.trees]
+    whole = space.settle(space.body, prices)
+    trees = [_leaves(space, whole or space.body, tree, goals, records.meter) for tree in model.trees]
     bands = [len(goal) * _band(len(trees)) for goal in goals]
     users: list[list[int]] = [[] for _ in space.cuts]
     for t, leaves in enumerate(trees):
         for k in {k for leaf in leaves for k in leaf.cells}:
             users[k].append(t)
-    _walk(_Sums(space, users, bands, prices, records.meter), trees, space.body, records)
+    _walk(_Sums(space, users, bands, prices, records.meter), trees, whole, records)
 
 
-def _leaves(space: CellSpace, tree: PlainTree, goals: list[Goal], meter: Meter) -> list[Leaf]:
+def _leaves(space: CellSpace, body: Body, tree: PlainTree, goals: list[Goal], meter: Meter) -> list[Leaf]:
     """Leaves of a tree, or pairs of them, that the rows of a case may reach, with the leads of every goal."""
-    reached = [_reached(space, tree, own) for own in space.maps]
+    reached = [_reached(space, body, tree, own) for own in space.maps]
     pairs = [(leaf,) for leaf in reached[0]]
     if len(reached) == 2:
         meter.spend(10 * len(reached[0]) * len(reached[1]))
@@ -253,7 +254,7 @@ def _meet(space: CellSpace, a: Reached, b: Reached) -> bool:
     return all(a.cells.get(i, (0, 0))[0] <= b.cells.get(j, (0, len(space.cuts[j])))[1] for i, j in space.orders)
 
 
-def _reached(space: CellSpace, tree: PlainTree, variables: list[int]) -> list[Reached]:
+def _reached(space: CellSpace, body: Body, tree: PlainTree, variables: list[int]) -> list[Reached]:
     found: list[Reached] = []
     stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
     while stack:
@@ -263,7 +264,7 @@ def _reached(space: CellSpace, tree: PlainTree, variables: list[int]) -> list[Re
             continue
         k = variables[tree.feature[node]]
         last = space.test(k, tree.threshold[node])
-        low, high = cells.get(k, (0, len(space.cuts[k])))
+        low, high = cells.get(k, (body.low[k], body.high[k]))
         if high > last:
             stack.append((tree.right[node], {**cells, k: (max(low, last + 1), high)} if low <= last else cells))
         if low <= last:
@@ -316,12 +317,12 @@ def _overlap(cells: tuple[int, int], low: int, high: int) -> bool:
     return cells[0] <= high and cells[1] >= low
 
 
-def _walk(sums: _Sums, trees: list[list[Leaf]], whole: Body, records: Records) -> None:
+def _walk(sums: _Sums, trees: list[list[Leaf]], whole: Body | None, records: Records) -> None:
     """Go through the tree of bodies; below one without possible rows nothing needs a proof."""
     space = sums.space
     n = len(space.cuts)
     records.charge(20 + 10 * n, 1)
-    start = (whole, whole, trees, sums.first(trees))
+    start = None if whole is None else (whole, whole, trees, sums.first(trees))
     stack: list[tuple[Body, Body, list[list[Leaf]], list[int]] | None] = [start]
     while stack:
         top = stack.pop()

@@ -28,7 +28,7 @@ from moet.verify.sums.cells import Cells
 from moet.verify.sums.exact import ExactSum
 from moet.verify.sums.forest import Forest, SumOfTrees, one_row
 from moet.verify.sums.prices import Prices
-from moet.verify.sums.search import TIED, CaseSearch
+from moet.verify.sums.search import TIED, CaseSearch, problem_of
 
 Floats = NDArray[np.float64]
 Cost = tuple[Kind, dict[str, float]]
@@ -36,7 +36,7 @@ Cost = tuple[Kind, dict[str, float]]
 GAP = 1e-9
 """By how much, relative to 1 or to the cost, what is claimed is below what was found: for rounding of costs."""
 
-_TRIES = 2000
+_TRIES = 500
 _CLOSE = 0.02
 """Halving ends when the bounds of the cost differ by this share."""
 
@@ -77,6 +77,10 @@ class CheapestVote:
         self._cells = Cells(trees.cuts, Space(rows))
         self._forest = Forest(trees, self._cells)
         self._prices = Prices.of(*cost, rows, self._cells, x)
+        self._problems = {
+            answer: problem_of(self._cells, self._forest, one_row(answer, len(mixture.classes)), self._prices)
+            for answer in wanted
+        }
         self._searches: list[CaseSearch] = []
         self.boxes = 0
 
@@ -121,8 +125,7 @@ class CheapestVote:
         return None
 
     def _search(self, answer: int, limit: float) -> CaseSearch:
-        goals = one_row(answer, len(self._mixture.classes))
-        return CaseSearch(self._cells, self._forest, goals, self._deadline, self._prices, limit)
+        return CaseSearch(self._cells, self._problems[answer], self._deadline, limit)
 
     def _is_settled(self, search: CaseSearch) -> bool:
         """Whether doubtful rows cost too much to matter."""
@@ -137,13 +140,12 @@ class CheapestVote:
 
     def shows(self, y: Floats) -> bool:
         """Whether a row is answered as wanted, in exact arithmetic and as deployed."""
-        deployed = int(self._mixture.predict_proba(y[None, :])[0].argmax())
-        return deployed in self._wanted and self._exact.answer(exactly(y.tolist())) in self._wanted
+        return all(answer in self._wanted for answer in self._exact.answers(y))
 
     def random_row(self, Y: Floats) -> Floats | None:
         """The cheapest of some rows that is answered as wanted."""
         hits = Y[np.isin(self._mixture.predict_proba(Y).argmax(axis=1), self._wanted)]
-        order = np.argsort([float(self.costs.of(y)) for y in hits])
+        order = np.argsort(self._prices.rough(hits, self._cells))
         return next((y for y in hits[order] if self.shows(y)), None)
 
     def with_few_changes(self, y: Floats) -> Floats:
@@ -247,7 +249,7 @@ def wanted_classes(mixture: Mixture, x: Floats, label: Any) -> list[int]:
     labels = mixture.classes.tolist()
     if label is not None:
         return [labels.index(label)]
-    own = ExactSum(mixture).answer(exactly(x.tolist()))
+    own = ExactSum(mixture).answer(x.tolist())
     return [c for c in range(len(labels)) if c != own]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.model.tree import LEAF
@@ -12,24 +14,42 @@ from moet.model.tree import LEAF
 class ExactSum:
     """Votes as the rational numbers that their float64 values are; the first of equal sums wins."""
 
+    _UNITS = 1074
+    """All float64 numbers are multiples of two to the power of minus this."""
+
+    _SURE = 1e-9
+    """Sums of votes, as shares of their number, that differ by more differ in exact arithmetic, too."""
+
     def __init__(self, mixture: Mixture) -> None:
         self._trees = [
             (tree.feature.tolist(), tree.threshold.tolist(), tree.left.tolist(), tree.right.tolist(), tree.value)
             for tree in mixture.trees
         ]
-        self._n_classes = len(mixture.classes)
+        self._mixture = mixture
 
-    def votes(self, x: Sequence[Fraction]) -> list[Fraction]:
-        """Sum of the votes for every class."""
-        totals = [Fraction(0)] * self._n_classes
+    def votes(self, x: Sequence[float]) -> list[int]:
+        """Sum of the votes for every class, in units of 2^-1074; numbers of ``x`` may be fractions, too."""
+        totals = [0] * len(self._mixture.classes)
         for feature, threshold, left, right, value in self._trees:
             node = 0
             while feature[node] != LEAF:
                 node = (left if x[feature[node]] <= threshold[node] else right)[node]
-            totals = [total + Fraction(vote) for total, vote in zip(totals, value[node].tolist(), strict=True)]
+            totals = [total + self._whole(vote) for total, vote in zip(totals, value[node].tolist(), strict=True)]
         return totals
 
-    def answer(self, x: Sequence[Fraction]) -> int:
+    def _whole(self, vote: float) -> int:
+        numerator, denominator = vote.as_integer_ratio()
+        return (numerator << self._UNITS) // denominator
+
+    def answer(self, x: Sequence[float]) -> int:
         """Index of the class that answers ``x``."""
         votes = self.votes(x)
         return votes.index(max(votes))
+
+    def answers(self, x: NDArray[np.float64]) -> tuple[int, int]:
+        """Index of the class that answers ``x`` as deployed, and in exact arithmetic."""
+        shares = self._mixture.predict_proba(x[None, :])[0]
+        deployed = int(shares.argmax())
+        if np.delete(shares, deployed).max(initial=-1.0) < shares[deployed] - self._SURE:
+            return deployed, deployed
+        return deployed, self.answer(x.tolist())

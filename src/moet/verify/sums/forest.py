@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -108,6 +109,7 @@ class Forest:
                 lead[g] += self._trees.up[self.leaf[row], answer] - self._trees.down[self.leaf[row], rival]
         return lead, np.array([len(goal) * self._trees.band for goal in goals])
 
+    @cached_property
     def slots(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Variables that each tree tests, and where it cuts them."""
         found: tuple[Ints, Ints, Ints, Ints] = _slots(self.lo, self.hi, self.start, self._cells.last)

@@ -76,7 +76,7 @@ class Problem(NamedTuple):
     largest: bool
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Where the search stands, level by level; ``place`` has level, nodes, doubtful boxes, found and looked at."""
 
     place: Ints
@@ -195,7 +195,7 @@ def _settle(p: Problem, lo: Any, hi: Any, limit: float) -> bool:
 
 
 @njit(**INTERNAL)
-def _filter(p: Problem, d: Desk, level: int) -> bool:
+def _filter(p: Problem, d: Scratch, level: int) -> bool:
     """Drop the leaves that a box does not meet, and find the largest leads of those that remain; False if none does."""
     n, n_trees = p.lo.shape[0], len(p.tree_start) - 1
     lo, hi, counts, best = d.lo[level], d.hi[level], d.live[level], d.best[level]
@@ -246,7 +246,7 @@ def _filter(p: Problem, d: Desk, level: int) -> bool:
 
 
 @njit(**INTERNAL)
-def _goal(p: Problem, d: Desk, level: int) -> int:
+def _goal(p: Problem, d: Scratch, level: int) -> int:
     """The goal that is nearest to being missed; -1 if one is missed."""
     chosen, least = 0, np.inf
     for g in range(len(p.lead)):
@@ -261,7 +261,7 @@ def _goal(p: Problem, d: Desk, level: int) -> int:
 
 
 @njit(**INTERNAL)
-def _add_losses(p: Problem, d: Desk, level: int, g: int) -> None:
+def _add_losses(p: Problem, d: Scratch, level: int, g: int) -> None:
     """What the bound of a goal loses below and above every cut, summed up over the trees, as differences."""
     lo, hi, lead = d.lo[level], d.hi[level], p.lead[g]
     below, above = d.loss[0], d.loss[1]
@@ -299,7 +299,7 @@ def _add_losses(p: Problem, d: Desk, level: int, g: int) -> None:
 
 
 @njit(**INTERNAL)
-def _best_cut(p: Problem, d: Desk, level: int, g: int) -> tuple[int, int, bool]:
+def _best_cut(p: Problem, d: Scratch, level: int, g: int) -> tuple[int, int, bool]:
     """Where both halves lose most: variable, cell, and whether the half above is to come first."""
     _add_losses(p, d, level, g)
     lo, hi = d.lo[level], d.hi[level]
@@ -321,7 +321,7 @@ def _best_cut(p: Problem, d: Desk, level: int, g: int) -> tuple[int, int, bool]:
 
 
 @njit(**INTERNAL)
-def _any_cut(p: Problem, d: Desk, level: int) -> tuple[int, int]:
+def _any_cut(p: Problem, d: Scratch, level: int) -> tuple[int, int]:
     """A cut that tells live leaves of some tree apart; (-1, -1) if there is none."""
     for t in range(d.live.shape[1]):
         if d.live[level, t] > 1:
@@ -334,7 +334,7 @@ def _any_cut(p: Problem, d: Desk, level: int) -> tuple[int, int]:
 
 
 @njit(**INTERNAL)
-def _dive(p: Problem, d: Desk, level: int, g: int) -> bool:
+def _dive(p: Problem, d: Scratch, level: int, g: int) -> bool:
     """Let tree after tree choose its best leaf that agrees with those before; whether a row that is found meets all."""
     last = d.lo.shape[0] - 1
     lo, hi = d.lo[last], d.hi[last]
@@ -375,7 +375,7 @@ def _dive(p: Problem, d: Desk, level: int, g: int) -> bool:
 
 
 @njit(**INTERNAL)
-def _looked_at(p: Problem, d: Desk, tree: Tree, level: int, is_cheapest: bool) -> tuple[int, int, bool]:
+def _looked_at(p: Problem, d: Scratch, tree: Tree, level: int, is_cheapest: bool) -> tuple[int, int, bool]:
     """What becomes of a box: a cut, or CLOSED or DOUBTFUL in place of its variable; ``place[3]`` counts rows found."""
     if not _settle(p, d.lo[level], d.hi[level], d.limit[0]):
         return CLOSED, 0, False
@@ -405,7 +405,7 @@ def _looked_at(p: Problem, d: Desk, tree: Tree, level: int, is_cheapest: bool) -
 
 
 @njit(**OPTIONS)
-def search(p: Problem, d: Desk, tree: Tree, nodes: int, is_cheapest: bool, stop: Any) -> int:
+def search(p: Problem, d: Scratch, tree: Tree, nodes: int, is_cheapest: bool) -> int:
     """Cut boxes until all are closed; ``place`` is where to go on.
 
     Without ``is_cheapest`` the first row that meets all goals ends the search; with it, only cheaper ones count from
@@ -415,7 +415,7 @@ def search(p: Problem, d: Desk, tree: Tree, nodes: int, is_cheapest: bool, stop:
     while d.place[0] >= 0:
         level = d.place[0]
         if d.phase[level] == 0:
-            if nodes == 0 or stop[0]:
+            if nodes == 0:
                 return PAUSED
             if level >= deepest:
                 return TOO_DEEP

@@ -41,6 +41,15 @@ class Prices(NamedTuple):
             home += [int(np.argmin(costs)) for costs in prices]
         return cls(np.concatenate([*parts, np.empty(0)]), np.array(home, dtype=np.int32), kind == "largest")
 
+    def rough(self, Y: Floats, cells: Cells) -> Floats:
+        """Least costs of the cells of rows."""
+        places = np.array([np.searchsorted(own, Y[:, k]) for own, k in zip(cells.cuts, cells.variables, strict=True)])
+        costs = (
+            self.cost[places + np.cumsum([0, *(cells.last[:-1] + 1)])[:, None]] if cells.n else np.zeros((1, len(Y)))
+        )
+        total: Floats = costs.max(axis=0) if self.largest else costs.sum(axis=0)
+        return total
+
 
 def _categories(own: NDArray[np.int64], cells: Cells, x: Floats, weight: float) -> list[Floats]:
     """The price of another category is paid where the present one is left, or where another one is taken."""

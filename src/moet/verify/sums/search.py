@@ -15,7 +15,7 @@ from moet.verify.limits import Deadline
 from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
 from moet.verify.sums.forest import Forest, Goal, SumOfTrees
-from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Desk, Problem, Tree, search
+from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Scratch, Problem, Tree, search
 from moet.verify.sums.prices import Prices
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ TIED = (
 
 _LEVELS = 1000
 _FIRST_NODES, _MOST_NODES = 4096, 20_000_000
-_PATIENCE = 20_000
+_PATIENCE = 1000
 """Nodes between two looks at the clock."""
 
 
@@ -42,13 +42,11 @@ class CaseSearch:
     Parameters
     ----------
     cells : Cells
-    forest : Forest
-        Leaves of the trees in these cells.
-    goals : sequence of Goal
+    problem : Problem
+        The case, from :func:`problem_of`.
     deadline : Deadline
-    prices : Prices, optional
-        What every cell costs; then rows matter only if they cost less than ``limit``.
     limit : float
+        Rows matter only if they cost less.
 
     Attributes
     ----------
@@ -60,25 +58,9 @@ class CaseSearch:
         Why the search ended before all was known.
     """
 
-    def __init__(
-        self,
-        cells: Cells,
-        forest: Forest,
-        goals: Sequence[Goal],
-        deadline: Deadline,
-        prices: Prices | None = None,
-        limit: float = math.inf,
-    ) -> None:
-        self._cells, self._deadline = cells, deadline
-        prices = prices or Prices.free(cells)
-        lead, band = forest.leads(goals)
-        starts, members, spare = cells.groups()
-        cell_start = np.cumsum([0, *(cells.last.astype(np.int64) + 1)])
-        self.problem = Problem(
-            forest.lo, forest.hi, forest.start, lead, band, *forest.slots(), cell_start, cells.group_of(), starts,
-            members, spare, cells.orders(), prices.cost, prices.home, prices.largest,
-        )  # fmt: skip
-        self._desk = _desk(self.problem, cells.last, limit)
+    def __init__(self, cells: Cells, problem: Problem, deadline: Deadline, limit: float = math.inf) -> None:
+        self._cells, self.problem, self._deadline = cells, problem, deadline
+        self._scratch = _scratch(self.problem, cells.last, limit)
         self._tree = _room(_FIRST_NODES)
         self.found: CellBox | None = None
         self.doubtful: CellBox | None = None
@@ -87,21 +69,21 @@ class CaseSearch:
     @property
     def boxes(self) -> int:
         """How many boxes were looked at."""
-        return int(self._desk.place[4])
+        return int(self._scratch.place[4])
 
     @property
     def limit(self) -> float:
         """What rows must cost less than to matter."""
-        return float(self._desk.limit[0])
+        return float(self._scratch.limit[0])
 
     def run(self, *, is_cheapest: bool = False) -> bool:
         """Search on; whether all rows that matter are known: one was found, or the cheapest one, or there is none."""
-        d = self._desk
+        d = self._scratch
         while True:
             if self._deadline.passed:
                 self.reason = self._deadline.reason
                 return False
-            end = search(self.problem, d, self._tree, _PATIENCE, is_cheapest, self._deadline.flag)
+            end = search(self.problem, d, self._tree, _PATIENCE, is_cheapest)
             if d.place[3]:
                 self.found = d.found[0].copy(), d.found[2].copy()
             if d.place[2] and self.doubtful is None:
@@ -120,7 +102,7 @@ class CaseSearch:
     def write(self, certificate: Certificate) -> None:
         """Append the tree of boxes to a proof, from the root on, lower halves first."""
         codes, refs = bytearray(), array("i")
-        variable, cell, below, above = (part[: int(self._desk.place[1])].tolist() for part in self._tree)
+        variable, cell, below, above = (part[: int(self._scratch.place[1])].tolist() for part in self._tree)
         names = self._cells.variables.tolist()
         stack = [0]
         while stack:
@@ -134,9 +116,21 @@ class CaseSearch:
         certificate.add(bytes(codes), refs)
 
 
-def _desk(p: Problem, last: NDArray[np.int32], limit: float) -> Desk:
+def problem_of(cells: Cells, forest: Forest, goals: Sequence[Goal], prices: Prices | None = None) -> Problem:
+    """The case that all goals are met, for the kernel; without prices all rows cost the same."""
+    prices = prices or Prices.free(cells)
+    lead, band = forest.leads(goals)
+    starts, members, spare = cells.groups()
+    cell_start = np.cumsum([0, *(cells.last.astype(np.int64) + 1)])
+    return Problem(
+        forest.lo, forest.hi, forest.start, lead, band, *forest.slots, cell_start, cells.group_of(), starts, members,
+        spare, cells.orders(), prices.cost, prices.home, prices.largest,
+    )  # fmt: skip
+
+
+def _scratch(p: Problem, last: NDArray[np.int32], limit: float) -> Scratch:
     n, n_trees, n_goals = len(last), len(p.tree_start) - 1, len(p.lead)
-    desk = Desk(
+    scratch = Scratch(
         place=np.array([0, 1, 0, 0, 0]),
         limit=np.array([limit]),
         ids=np.arange(p.lo.shape[1], dtype=np.int32),
@@ -149,8 +143,8 @@ def _desk(p: Problem, last: NDArray[np.int32], limit: float) -> Desk:
         loss=np.zeros((3, int(p.cell_start[-1]) + n_goals + 1), dtype=np.int64),
         found=np.zeros((5, n), dtype=np.int32),
     )
-    desk.lo[0], desk.hi[0] = 0, last
-    return desk
+    scratch.lo[0], scratch.hi[0] = 0, last
+    return scratch
 
 
 def _room(nodes: int) -> Tree:
@@ -183,7 +177,7 @@ def search_cases(
     forest = Forest(trees, cells)
     boxes, reason = 0, None
     for goals in cases:
-        search = CaseSearch(cells, forest, goals, deadline)
+        search = CaseSearch(cells, problem_of(cells, forest, goals), deadline)
         search.run()
         boxes += search.boxes
         for box in (search.found, search.doubtful):
