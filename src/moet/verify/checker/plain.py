@@ -102,22 +102,27 @@ class PlainModel(NamedTuple):
         return self.prediction == "hard" or len(self.trees) == 1
 
 
-_READ: dict[int, tuple[weakref.ref[Any], PlainModel]] = {}
-"""Models that were read from objects which still exist."""
+_READ: dict[int, PlainModel] = {}
+"""Mixtures that were read and still exist, by their identity."""
 
 
 def plain_model(model: Any) -> PlainModel:
     """Read a model that answers with labels: a file, the JSON document of one, or an object that holds a mixture.
 
-    An object is read once, for mixtures are frozen: many questions may be about one.
+    A mixture is read once, for it is frozen and many questions may be about it; whatever holds one may change.
     """
-    if isinstance(model, str | os.PathLike | dict):
+    if not _is_frozen(model):
         return read_model(model, _plain)
-    known = _READ.get(id(model))
-    if known is None or known[0]() is not model:
-        known = weakref.ref(model, lambda _, key=id(model): _READ.pop(key, None)), read_model(model, _plain)
-        _READ[id(model)] = known
-    return known[1]
+    if id(model) not in _READ:
+        _READ[id(model)] = read_model(model, _plain)
+        weakref.finalize(model, _READ.pop, id(model), None)
+    return _READ[id(model)]
+
+
+def _is_frozen(model: Any) -> bool:
+    """Whether an object is a mixture whose numbers cannot be written to."""
+    flags = getattr(getattr(model, "gate_weights", None), "flags", None)
+    return type(model).__name__ == "Mixture" and flags is not None and not flags.writeable
 
 
 def read_model(model: Any, read: Callable[[dict[str, Any]], T]) -> T:

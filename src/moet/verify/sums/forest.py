@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
