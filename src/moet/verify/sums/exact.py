@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class ExactSum:
         ]
         self._mixture = mixture
 
-    def votes(self, x: Sequence[float]) -> list[int]:
+    def votes(self, x: Sequence[float | Fraction]) -> list[int]:
         """Sum of the votes for every class, in units of 2^-1074; numbers of ``x`` may be fractions, too."""
         totals = [0] * len(self._mixture.classes)
         for feature, threshold, left, right, value in self._trees:
@@ -41,7 +42,7 @@ class ExactSum:
         numerator, denominator = vote.as_integer_ratio()
         return (numerator << self._UNITS) // denominator
 
-    def answer(self, x: Sequence[float]) -> int:
+    def answer(self, x: Sequence[float | Fraction]) -> int:
         """Index of the class that answers ``x``."""
         votes = self.votes(x)
         return votes.index(max(votes))
