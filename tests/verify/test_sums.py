@@ -212,3 +212,12 @@ def test_time_that_is_up_is_no_proof():
     found = verify.closest(model, np.zeros(6), cpu_limit=0.0)
     assert isinstance(found, Unknown)
     assert "limit" in found.reason
+
+
+def test_an_input_on_a_threshold_is_no_distance_away_from_the_other_answer():
+    stump = Tree([0, -1, -1], [0.25, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]])
+    model = Mixture(np.zeros((2, 1)), np.zeros(2), [stump, stump], ["a", "b"], prediction="soft")
+    for norm in ("linf", "l1"):
+        found = verify.closest(model, [0.25], norm)
+        assert (found.distance, found.checked) == (0.0, True)
+        assert 0.0 < found.point_distance < 1e-16

@@ -87,7 +87,7 @@ class CheapestVote:
     def run(self, first: Floats | None, limit: float) -> Found | str:
         """The cheapest point below a limit, beginning with one that is known; or why it is not known."""
         best = first
-        upper = limit if best is None else min(limit, float(self.costs.of(best)))
+        upper = limit if best is None else min(limit, self._price(best))
         lower = 0.0
         while best is not None and self._kind != "columns" and upper - lower > _CLOSE * upper:
             middle = (lower + upper) / 2
@@ -97,7 +97,7 @@ class CheapestVote:
             if nearer is None:
                 lower = middle
             else:
-                best, upper = nearer, min(upper, float(self.costs.of(nearer)))
+                best, upper = nearer, min(upper, self._price(nearer))
         self._searches, found = [], None
         for answer in self._wanted:
             search = self._search(answer, upper)
@@ -123,6 +123,10 @@ class CheapestVote:
             if search.found is not None and self.shows(y := self._cells.point(*search.found, self._x)):
                 return y
         return None
+
+    def _price(self, y: Floats) -> float:
+        """What the cheapest row of the same cells costs, which need not be a row of float64 numbers."""
+        return float(self._prices.rough(y[None, :], self._cells)[0])
 
     def _search(self, answer: int, limit: float) -> CaseSearch:
         return CaseSearch(self._cells, self._problems[answer], self._deadline, limit)
