@@ -14,7 +14,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.row_claims import ROW_KINDS
-from moet.verify.checker.subjects import ABOUT_MODELS, ABOUT_OUTPUTS, BY_PATHS, read_subjects
+from moet.verify.checker.subjects import ABOUT_MODELS, ABOUT_OUTPUTS, BY_FLOWPIPES, BY_PATHS, read_subjects
 
 
 def check(
@@ -88,6 +88,10 @@ def _check(certificate: Certificate, read: list[Any], meter: Meter) -> None:
         from moet.verify.checker.rows import check_rows
 
         check_rows(certificate, read, meter)
+    elif certificate.kind in BY_FLOWPIPES:
+        from moet.verify.checker.flowpipes.walk import check_flowpipes
+
+        check_flowpipes(certificate, read[0], read[1], meter)
     elif certificate.kind in BY_PATHS:
         from moet.verify.checker.paths import check_paths
 

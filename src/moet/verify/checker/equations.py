@@ -78,7 +78,8 @@ def _in_range(low: int, high: int) -> Interval:
     return low, high
 
 
-def _over(a: Interval, b: Interval) -> Interval:
+def over(a: Interval, b: Interval) -> Interval:
+    """Quotients."""
     if b[0] <= 0 <= b[1]:
         raise Undefined("a step may divide by zero")
     pairs = [(x << BITS, y) for x in a for y in b]
@@ -89,11 +90,11 @@ def _hull(a: Interval, b: Interval) -> Interval:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def _wave(x: Interval, first: int) -> Interval:
+def wave(x: Interval, first: int) -> Interval:
     """Sine (``first`` = 1) or cosine (0) of all numbers in ``x``, by its tangent at the middle: |f''| <= 1."""
     middle = (x[0] + x[1]) >> 1
     reach = max(x[1] - middle, middle - x[0])
-    value, other = _wave_at(middle, first), _wave_at(middle, 1 - first)
+    value, other = wave_at(middle, first), wave_at(middle, 1 - first)
     slope = max(abs(other[0]), abs(other[1]))
     change = -(-slope * reach >> BITS) + -(-reach * reach >> (BITS + 1))
     return max(value[0] - change, -ONE), min(value[1] + change, ONE)
@@ -108,7 +109,7 @@ _MOST_TURNS = 2**40
 
 
 @lru_cache(maxsize=2**14)
-def _wave_at(x: int, first: int) -> Interval:
+def wave_at(x: int, first: int) -> Interval:
     """Sine or cosine at one point, less whole turns: Taylor's series, whose rest is below the first term left out."""
     turns = (2 * (x << _MORE) + _TURN) // (2 * _TURN)
     if abs(turns) > _MOST_TURNS:
@@ -165,9 +166,9 @@ def _product(x: Value, y: Value) -> Value:
 
 
 def _quotient(x: Value, y: Value) -> Value:
-    quotient = _over(x[0], y[0])
+    quotient = over(x[0], y[0])
     slopes = _sum_of_slopes(x[1], _scaled(y[1], negative(quotient)))
-    return quotient, slopes and {k: _over(slope, y[0]) for k, slope in slopes.items()}
+    return quotient, slopes and {k: over(slope, y[0]) for k, slope in slopes.items()}
 
 
 def _square(x: Value) -> Value:
@@ -187,26 +188,35 @@ def _power(exponent: int) -> Callable[[Value], Value]:
 
 
 def _sine(x: Value) -> Value:
-    return _wave(x[0], 1), _scaled(x[1], _wave(x[0], 0)) if x[1] else x[1]
+    return wave(x[0], 1), _scaled(x[1], wave(x[0], 0)) if x[1] else x[1]
 
 
 def _cosine(x: Value) -> Value:
-    return _wave(x[0], 0), _scaled(x[1], negative(_wave(x[0], 1))) if x[1] else x[1]
+    return wave(x[0], 0), _scaled(x[1], negative(wave(x[0], 1))) if x[1] else x[1]
+
+
+def tangent_of(x: Interval) -> Interval:
+    """Tangents of all numbers in ``x``: between two poles they rise, so the ends bound the others."""
+    over((ONE, ONE), wave(x, 0))  # complains about a pole, near enough
+    low, high = (over(wave((end, end), 1), wave((end, end), 0)) for end in x)
+    return low[0], high[1]
+
+
+def exponential_of(x: Interval) -> Interval:
+    """Exponentials of all numbers in ``x``."""
+    if max(map(abs, x)) > _LARGEST_EXPONENT << BITS:
+        raise Undefined("a step may be beyond the range of float64")
+    (low, _), (_, high) = (exponential(end << (FINER - BITS)) for end in x)
+    return low >> (FINER - BITS), -(-high >> (FINER - BITS))
 
 
 def _tangent(x: Value) -> Value:
-    """Between two poles the tangent rises, so its values at the ends bound the others; tan' = 1 + tan²."""
-    _over((ONE, ONE), _wave(x[0], 0))  # complains about a pole, near enough
-    low, high = (_over(_wave((end, end), 1), _wave((end, end), 0)) for end in x[0])
-    values = low[0], high[1]
+    values = tangent_of(x[0])
     return values, _scaled(x[1], add((ONE, ONE), _square((values, {}))[0])) if x[1] else x[1]
 
 
 def _exponential(x: Value) -> Value:
-    if max(map(abs, x[0])) > _LARGEST_EXPONENT << BITS:
-        raise Undefined("a step may be beyond the range of float64")
-    (low, _), (_, high) = (exponential(end << (FINER - BITS)) for end in x[0])
-    values = low >> (FINER - BITS), -(-high >> (FINER - BITS))
+    values = exponential_of(x[0])
     return values, _scaled(x[1], values)
 
 
@@ -217,7 +227,7 @@ def _square_root(x: Value) -> Value:
     root = isqrt(low << BITS), isqrt(high << BITS) + 1
     if slopes is None or (slopes and root[0] == 0):  # steep without bound at 0
         return root, None
-    return root, {k: _over(slope, (2 * root[0], 2 * root[1])) for k, slope in slopes.items()}
+    return root, {k: over(slope, (2 * root[0], 2 * root[1])) for k, slope in slopes.items()}
 
 
 def _lesser(x: Value, y: Value) -> Value:

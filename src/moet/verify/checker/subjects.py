@@ -16,13 +16,16 @@ ABOUT_MODELS = ("always", "equivalent", "closest")
 ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
 """Kinds of proofs about models that answer with numbers."""
 
+BY_FLOWPIPES = ("flowpipe",)
+"""Kinds of proofs about a model that answers with numbers and a system with controls."""
+
 BY_PATHS = ("safe", "reaches")
 BY_SETS = ("blocks", "invariant", "shield", "arrival")
 
 
 def about_system(kind: str) -> bool:
     """Whether proofs of this kind are about a model and a system, and not about models alone."""
-    return kind in BY_PATHS or kind in BY_SETS
+    return kind in BY_PATHS or kind in BY_SETS or kind in BY_FLOWPIPES
 
 
 def read_subjects(kind: str, subjects: tuple[Any, ...]) -> list[Any]:
@@ -35,4 +38,5 @@ def read_subjects(kind: str, subjects: tuple[Any, ...]) -> list[Any]:
         raise CertificateError(f"unknown kind of proof: {kind!r}")
     if len(subjects) != 2:
         raise CertificateError(f"a proof of {kind!r} is about a model and a system, got {len(subjects)} things")
-    return [plain_model(subjects[0]), plain_system(subjects[1])]
+    model = plain_laws(subjects[0]) if kind in BY_FLOWPIPES else plain_model(subjects[0])
+    return [model, plain_system(subjects[1])]

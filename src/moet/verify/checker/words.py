@@ -11,12 +11,13 @@ from typing import Any
 
 from moet.verify.checker import claims, loop_claims, row_claims, row_words
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.flowpipes.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
 from moet.verify.checker.plain import PlainModel
 from moet.verify.checker.plain_laws import PlainLaws
 from moet.verify.checker.plain_system import Affine, Equations, HalfSpace, PlainSystem
 from moet.verify.checker.reading import plain
-from moet.verify.checker.subjects import ABOUT_OUTPUTS, read_subjects
+from moet.verify.checker.subjects import ABOUT_OUTPUTS, BY_FLOWPIPES, read_subjects
 
 
 def claim_in_words(certificate: Certificate, *subjects: Any) -> str:
@@ -47,6 +48,9 @@ def told(certificate: Certificate, model: Any, *others: Any) -> str:
     elif kind in row_claims.ROW_KINDS:
         lines = row_words.row_claim(kind, claim, [model, *others])
         lines += [_about("the other model", other.digest) for other in others]
+    elif kind in BY_FLOWPIPES:
+        plant: PlainSystem = others[0]
+        lines = [*flowpipe_words(claim, model, plant), _about(f"the system {quoted(plant.name)}", plant.digest)]
     else:
         system: PlainSystem = others[0]
         lines = [*_loop(kind, claim, model, system), _about(f"the system {quoted(system.name)}", system.digest)]

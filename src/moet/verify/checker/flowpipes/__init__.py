@@ -1,0 +1,1 @@
+"""Checker of proofs that follow a controlled system through time."""

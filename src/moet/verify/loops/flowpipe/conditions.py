@@ -1,0 +1,109 @@
+"""How far a set of states is from meeting a requirement, in float64."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.verify.loops.flowpipe.integrate import Points
+from moet.verify.spec import Condition, Requirement
+
+Floats = NDArray[np.float64]
+
+_DIRECTIONS = 64
+_WEIGHTS = ((1, 1), (1, 2), (2, 1), (1, 4), (4, 1))
+_MARGIN = 1e-10
+"""Relative to the numbers that are compared: the checker rounds, and this search does not."""
+
+
+class Excess(NamedTuple):
+    """By how much a requirement is missed (at most 0: it is met), and the row that misses it."""
+
+    value: float
+    row: Floats
+
+
+class Where:
+    """Where states are over some time: on chords between two sets, give or take a box."""
+
+    def __init__(self, ends: list[Points], bend: Floats) -> None:
+        self.ends, self.bend = ends, bend
+
+    def largest(self, rows: Floats) -> Floats:
+        """Bounds of rows·x."""
+        d = rows.shape[1]
+        values = [
+            rows @ points.middle[:d] + np.abs(rows @ points.columns[:d]).sum(axis=1) + np.abs(rows) @ points.box
+            for points in self.ends
+        ]
+        return np.asarray(np.maximum.reduce(values) + np.abs(rows) @ self.bend)
+
+
+class Checked:
+    """A requirement as arrays."""
+
+    def __init__(self, requirement: Requirement) -> None:
+        self.requirement = requirement
+        self.kind = requirement.kind
+        self.start = requirement.start
+        self.end = requirement.end
+        self._rows = np.array([condition.coefficients for condition in requirement.conditions], np.float64)
+        self._bounds = np.array([condition.bound for condition in requirement.conditions], np.float64)
+        self._has_norms = any(condition.norms for condition in requirement.conditions)
+        if self.kind == "avoid":
+            self._rows, self._bounds = _with_sums(self._rows, self._bounds)
+
+    def excess(self, where: Where) -> Excess:
+        """By how much the requirement is missed."""
+        if self.kind == "avoid":
+            inside = where.largest(-self._rows) + self._bounds + self._margin()
+            best = int(np.argmin(inside / np.abs(self._rows).sum(axis=1)))
+            return Excess(float(inside[best]), -self._rows[best])
+        rows, bounds = (self._rows, self._bounds) if not self._has_norms else self._with_norms(where)
+        missed = where.largest(rows) - bounds + _MARGIN * (1 + np.abs(bounds))
+        worst = int(np.argmax(missed))
+        return Excess(float(missed[worst]), rows[worst])
+
+    def _margin(self) -> Floats:
+        return np.asarray(_MARGIN * (1 + np.abs(self._bounds)))
+
+    def _with_norms(self, where: Where) -> tuple[Floats, Floats]:
+        """Linear conditions that make conditions with norms true."""
+        rows, bounds = [], []
+        for condition in self.requirement.conditions:
+            made = _linear(condition, where.ends[0].middle)
+            rows.append(made)
+            bounds += [float(condition.bound)] * len(made)
+        return np.concatenate(rows), np.array(bounds)
+
+
+def _with_sums(rows: Floats, bounds: Floats) -> tuple[Floats, Floats]:
+    """Conditions of a set, and sums of two of them."""
+    all_rows, all_bounds = list(rows), list(bounds)
+    for i, j in combinations(range(len(bounds)), 2):
+        for p, q in _WEIGHTS:
+            row = p * rows[i] + q * rows[j]
+            if np.any(row):
+                all_rows.append(row)
+                all_bounds.append(p * bounds[i] + q * bounds[j])
+    return np.array(all_rows), np.array(all_bounds)
+
+
+def _linear(condition: Condition, middle: Floats) -> Floats:
+    """Rows that are at least as large as a condition with norms: tangents, and the sides of a polygon."""
+    row = np.array(condition.coefficients, np.float64)
+    polygon = np.zeros((1, len(row)))
+    for norm in condition.norms:
+        lines, factor = np.array(norm.rows, np.float64), float(norm.factor)
+        if factor < 0:
+            vector = lines @ middle[: len(row)]
+            length = float(np.hypot(*vector))
+            row = row + (factor * (1 - 1e-7) / length * (vector @ lines) if length else 0.0)
+        else:
+            angles = np.arange(_DIRECTIONS) * (2 * np.pi / _DIRECTIONS)
+            directions = np.stack([np.cos(angles), np.sin(angles)], axis=1) / np.cos(np.pi / _DIRECTIONS)
+            polygon = factor * (directions @ lines)
+    return np.asarray(row + polygon)

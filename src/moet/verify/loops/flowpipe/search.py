@@ -1,0 +1,254 @@
+"""The search for a proof about a controlled system: how fine to follow, what to cut, and where to end for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.model.file import digest
+from moet.model.regression.mixture import RegressionMixture
+from moet.verify.checker.certificate import Certificate
+from moet.verify.confirm import confirmed
+from moet.verify.limits import Deadline, Progress, Stopped
+from moet.verify.loops.flowpipe.follow import PART, SPLIT, Failed, Follower, Home, Script, real_modes
+from moet.verify.loops.flowpipe.integrate import Points, TooFast
+from moet.verify.loops.flowpipe.refute import refutation
+from moet.verify.result import Proved, Unknown, Verdict
+from moet.verify.spec import Requirement
+from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.system import System
+
+Floats = NDArray[np.float64]
+
+KIND = "flowpipe"
+_SUBSTEPS = (1, 2, 4, 8, 16, 32, 64)
+_MOST_DEPTH = 40
+_WORTH = 0.9
+"""Shorter steps are worth their price if they shrink what is missed to this."""
+
+_HOME_STEPS = 400
+_HOMES = (1.02, 1.3, 2.0, 4.0)
+"""Steps after which a home must be reached again, and how much larger than needed it is made."""
+
+
+class FlowpipeSearch:
+    """Searches a proof that all runs of a closed loop meet a specification.
+
+    Parameters
+    ----------
+    mixture : RegressionMixture
+    system : System
+        With controls.
+    spec : sequence of Requirement
+    deadline : Deadline
+    seed : int
+        Of the simulated runs.
+    """
+
+    def __init__(
+        self,
+        mixture: RegressionMixture,
+        system: System,
+        spec: Sequence[Requirement],
+        deadline: Deadline,
+        seed: int = 0,
+    ) -> None:
+        self.mixture, self.system, self.spec, self.deadline, self.seed = mixture, system, list(spec), deadline, seed
+        self.follower = Follower(mixture, system, self.spec, deadline)
+        self._substeps = 0
+        self.n_parts = 0
+        self._share = 0.0
+        self._progress: Progress | None = None
+
+    def decide(self, progress: Progress | None = None) -> Verdict:
+        """Proved, Refuted or Unknown."""
+        self._progress = progress
+        try:
+            refuted = refutation(self.mixture, self.system, self.spec, self.deadline, self.seed)
+            if refuted is not None:
+                return refuted
+            script = self._proof()
+        except Stopped as stop:
+            return Unknown(reason=str(stop), effort=self._effort())
+        except Failed as failure:
+            return Unknown(reason=self._explained(failure), effort=self._effort())
+        certificate = Certificate(KIND, self.claim())
+        script.into(certificate)
+        found = Proved(certificate=certificate, effort=self._effort())
+        return confirmed(found, self.mixture, self.system, deadline=self.deadline)
+
+    def claim(self) -> dict[str, Any]:
+        """What is claimed."""
+        return {
+            "model": digest(self.mixture),
+            "system": self.system.digest,
+            "name": self.system.name,
+            "spec": [part.document() for part in self.spec],
+        }
+
+    def _effort(self) -> dict[str, float]:
+        return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": self._substeps}
+
+    def _proof(self) -> Script:
+        start = self._start()
+        reaches = any(part.kind == "reach" for part in self.spec)
+        if reaches or all(part.end is not None for part in self.spec):
+            script = Script()
+            self._parts(start, None, False, script)
+            return script
+        return self._for_ever(start)
+
+    def _start(self) -> Home:
+        sides = np.concatenate([np.array(self.system.initial, np.float64), self.follower.parameters])
+        return Home(sides.mean(axis=1), np.diag((sides[:, 1] - sides[:, 0]) / 2), np.zeros((0, 0)))
+
+    def _parts(self, start: Home, home: Home | None, at_home: bool, script: Script) -> list[list[Points]]:
+        """Follow all parts of a set, cut as finely as needed; returns where they were."""
+        n = len(start.middle)
+        waiting = [(np.full(n, -1.0), np.full(n, 1.0), 0)]
+        tracks = []
+        while waiting:
+            low, high, depth = waiting.pop()
+            middle, columns = start.middle + start.frame @ ((low + high) / 2), start.frame * ((high - low) / 2)
+            try:
+                found, track = self._followed(middle, columns, home, at_home)
+            except Failed as failure:
+                k = _most_influential(failure, columns, high - low)
+                if k is None or depth >= _MOST_DEPTH:
+                    raise
+                script.add(SPLIT, [k])
+                cut = (low[k] + high[k]) / 2
+                below, above = high.copy(), low.copy()
+                below[k], above[k] = cut, cut
+                waiting += [(low, below, depth + 1), (above, high, depth + 1)]
+                continue
+            script.add(PART)
+            script.append(found)
+            tracks.append(track)
+            self._count(float(np.prod((high - low) / 2)), at_home)
+        return tracks
+
+    def _count(self, share: float, at_home: bool) -> None:
+        self.n_parts += 1
+        self._share += 0.0 if at_home else share
+        if self._progress is not None:
+            self._progress(min(self._share, 0.99), f"{self.n_parts} parts")
+
+    def _followed(
+        self, middle: Floats, columns: Floats, home: Home | None, at_home: bool
+    ) -> tuple[Script, list[Points]]:
+        """Follow a part with steps that are as long as they may be."""
+        previous: Failed | None = None
+        for number in range(self._substeps, len(_SUBSTEPS)):
+            try:
+                found = self.follower.follow(middle, columns, _SUBSTEPS[number], home, at_home)
+            except TooFast as stop:
+                if number + 1 == len(_SUBSTEPS):
+                    raise Stopped(f"{stop}, even if cut into {_SUBSTEPS[-1]} parts; take a shorter period") from None
+                self._substeps = number + 1
+                continue
+            except Failed as failure:
+                if not self._is_flow or (previous is not None and not _is_better(failure, previous)):
+                    raise previous or failure from None
+                previous = failure
+                continue
+            self._substeps = max(self._substeps, number)
+            return found
+        assert previous is not None
+        raise previous
+
+    @property
+    def _is_flow(self) -> bool:
+        return hasattr(self.system, "period")
+
+    def _for_ever(self, start: Home) -> Script:
+        """A home that is reached from the first states, and from itself."""
+        center, modes = self._rest()
+        reason: Failed | Stopped = Stopped("no set was found that the loop leads into itself")
+        inverse = np.linalg.inv(modes)
+        for steps in (1, 2, 5, 10, 20, 50, 100, 200, 400):
+            ends = self._after(start, steps)
+            if ends is None:
+                break
+            for growth in _HOMES:
+                away = inverse @ (ends.middle[: self.follower.d] - center)
+                sizes = np.abs(away) + np.abs(inverse @ ends.columns[: self.follower.d]).sum(axis=1)
+                sizes = growth * np.maximum(sizes, 1e-9 * max(float(sizes.max()), 1e-9))
+                home = Home(center, modes * sizes, np.asarray(np.linalg.inv(modes * sizes)))
+                try:
+                    return self._with_home(start, home)
+                except (Failed, TooFast) as failure:
+                    reason = failure
+        raise reason
+
+    def _with_home(self, start: Home, home: Home) -> Script:
+        q = len(start.middle) - self.follower.d
+        frame = np.zeros((len(start.middle),) * 2)
+        frame[: self.follower.d, : self.follower.d] = home.frame
+        frame[self.follower.d :, self.follower.d :] = start.frame[self.follower.d :, self.follower.d :]
+        whole = Home(np.concatenate([home.middle, start.middle[len(start.middle) - q :]]), frame, home.inverse)
+        script, first, second = Script(), Script(), Script()
+        script.add(PART, [], np.concatenate([home.middle, home.frame.ravel(), home.inverse.ravel()]))
+        self._parts(whole, home, True, second)
+        self._parts(start, home, False, first)
+        script.append(first)
+        script.append(second)
+        return script
+
+    def _after(self, start: Home, steps: int) -> Points | None:
+        """Where the first states are after some steps, if sets are small enough to say so."""
+        try:
+            return self.follower.ends_after(start.middle, start.frame, _SUBSTEPS[self._substeps], steps)
+        except TooFast:
+            self._substeps = min(self._substeps + 1, len(_SUBSTEPS) - 1)
+            return None
+
+    def _rest(self) -> tuple[Floats, Floats]:
+        """Where runs come to rest, and the modes of the loop there."""
+        state = np.array([(low + high) / 2 for low, high in self.system.initial], np.float64)[None]
+        for _ in range(2000):
+            state = self._next(state)
+            self.deadline.look()
+        if not np.all(np.isfinite(state)):
+            raise Stopped("simulated runs do not come to rest")
+        scale = 1e-5 * np.maximum(1e-3, np.abs(np.array(self.system.initial, np.float64)).max(axis=1))
+        steps = np.diag(scale)
+        loop = (self._next(state + steps) - self._next(state - steps)).T / (2 * scale)
+        modes = real_modes(loop)
+        return state[0], np.eye(len(scale)) if modes is None else modes
+
+    def _next(self, states: Floats) -> Floats:
+        wanted = self.mixture.predict(observed(self.system, states))
+        return self.system.successor(states, clipped(self.system, wanted))
+
+    def _explained(self, failure: Failed) -> str:
+        names = self.system.states
+        blamed = [name for name, a in zip(names, failure.row, strict=False) if abs(a) > 1e-9]
+        when = f"time {failure.time:g}" if self._is_flow else f"step {failure.time:g}"
+        return (
+            f"the sets that runs are kept in are too wide: at {when} {failure} (in {', '.join(blamed)}), "
+            f"after {self.n_parts} parts of the first states were proved; ask about fewer steps or fewer first states, "
+            "allow more time, or use a policy with fewer or smoother laws"
+        )
+
+
+def _most_influential(failure: Failed, columns: Floats, width: Floats) -> int | None:
+    """The variable of the start that matters most for what was missed; None if none matters."""
+    d = len(failure.row)
+    influence = np.abs(failure.row @ failure.columns[:d, : columns.shape[1]])
+    rest = np.abs(failure.row @ failure.columns[:d, columns.shape[1] :]).sum()
+    spread = np.abs(columns).max(axis=0)
+    # what is no linear function of the start comes from wide sets, wherever they are wide
+    wide = np.where(spread > 0, width / 2, 0.0)
+    score = influence + rest * wide / max(float(wide.sum()), 1e-300)
+    return int(np.argmax(score)) if score.max() > 0 else None
+
+
+def _is_better(failure: Failed, previous: Failed) -> bool:
+    """Whether shorter steps helped."""
+    if failure.time > previous.time + 1e-12:
+        return True
+    return failure.time == previous.time and failure.excess < _WORTH * previous.excess
