@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.nearest import closest, robustness_radius
     from moet.verify.inputs.queries import always, equivalent
-    from moet.verify.loops.questions import reaches, safe
+    from moet.verify.loops.flowpipe.tubes import proven_tubes
+    from moet.verify.loops.questions import meets, reaches, safe
     from moet.verify.loops.sets.propagate import proven_ranges
     from moet.verify.outputs.extent import range
     from moet.verify.result import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from moet.verify.rows.questions import ignores, monotone
     from moet.verify.rows.recourse import recourse
     from moet.verify.rows.robust import robust
+    from moet.verify.spec import Spec
 
 __all__ = [
     "Box",
@@ -45,6 +47,7 @@ __all__ = [
     "Recourse",
     "Refuted",
     "Robust",
+    "Spec",
     "Trace",
     "Unknown",
     "Verdict",
@@ -54,8 +57,10 @@ __all__ = [
     "differences",
     "equivalent",
     "ignores",
+    "meets",
     "monotone",
     "proven_ranges",
+    "proven_tubes",
     "range",
     "reaches",
     "recourse",
@@ -76,8 +81,10 @@ _HOME = {
     **dict.fromkeys(["ignores", "monotone"], "rows.questions"),
     "recourse": "rows.recourse",
     "robust": "rows.robust",
-    **dict.fromkeys(["reaches", "safe"], "loops.questions"),
+    **dict.fromkeys(["meets", "reaches", "safe"], "loops.questions"),
     "proven_ranges": "loops.sets.propagate",
+    "proven_tubes": "loops.flowpipe.tubes",
+    "Spec": "spec",
     "Box": "box",
     "Certificate": "checker.certificate",
     "check": "checking",

@@ -15,9 +15,11 @@ from moet.model.mixture import Mixture
 from moet.model.text import how_to_harden
 from moet.progress import progress_bar
 from moet.verify.limits import Deadline, Progress
+from moet.verify.loops.flowpipe import questions as flowpipe_questions
 from moet.verify.loops.paths.search import PathSearch
 from moet.verify.loops.sets.crew import number_of
 from moet.verify.result import Unknown, Verdict
+from moet.verify.spec import Spec
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.discrete import AffineSystem, NonlinearSystem
 from moet.verify.systems.system import System
@@ -53,8 +55,10 @@ def safe(
     Parameters
     ----------
     model : Mixture, fitted classifier, policy or path
-        A hard mixture whose classes are the names or numbers of actions.
+        A hard mixture whose classes are the names or numbers of actions; for a system with controls, a mixture whose
+        outputs they are.
     system : System
+        With controls, its sets to ``avoid`` count, too, and in continuous time all times between samples.
     steps : int or None
         None for ever: an invariant is searched for.
     timeout : float, optional
@@ -79,6 +83,11 @@ def safe(
         With the reason.
     """
     deadline = Deadline(timeout, cpu_limit)
+    if _is_controlled(system):
+        if steps is not None:
+            _check_steps(steps)
+        spec = flowpipe_questions.staying_safe(system, steps)
+        return _decided(flowpipe_questions.asked(model, system, spec, deadline, seed), deadline, "following", verbose)
     mixture = _policy(model, system, "safe")
     if not system.safe:
         raise InputError(f"the system {system.name!r} has no safe set")
@@ -112,6 +121,8 @@ def reaches(
 ) -> Verdict:
     """Ask whether every run enters a goal within a number of steps.
 
+    Of a system with controls, it must also stay safe, and out of the sets to ``avoid``, until then.
+
     Parameters
     ----------
     model, system, timeout, cpu_limit, seed, workers, verbose
@@ -128,6 +139,10 @@ def reaches(
         As for :func:`safe`; a counterexample is a run that is not in the goal at any of the times 0, ..., ``within``.
     """
     deadline = Deadline(timeout, cpu_limit)
+    if _is_controlled(system):
+        _check_steps(within)
+        spec = flowpipe_questions.getting_there(system, goal, within)
+        return _decided(flowpipe_questions.asked(model, system, spec, deadline, seed), deadline, "following", verbose)
     mixture = _policy(model, system, "reaches")
     _check_steps(within)
     conditions = system.goal_conditions(goal)
@@ -139,6 +154,60 @@ def reaches(
 
     search = GoalSearch(mixture, system, conditions, within, deadline, seed, number_of(workers))
     return _decided(search.decide, deadline, "following", verbose)
+
+
+def meets(
+    model: Any,
+    system: System,
+    spec: str | Spec,
+    *,
+    timeout: float | None = None,
+    cpu_limit: float | None = CPU_LIMIT,
+    seed: int = 0,
+    verbose: bool = False,
+) -> Verdict:
+    """Ask whether all runs of a system with controls meet a specification.
+
+    Parameters
+    ----------
+    model : RegressionMixture, fitted regressor, policy or path
+    system : System
+        With controls. Its own ``safe``, ``avoid`` and ``goal`` do not count: the specification says it all.
+    spec : str or Spec
+        Such as ``"-0.001 <= x <= 0.001 from 8 to 10; never 1 <= x and y <= 0"``; see :class:`moet.verify.Spec`.
+    timeout, cpu_limit, seed, verbose
+        As for :func:`safe`.
+
+    Returns
+    -------
+    Proved, Refuted or Unknown
+        As for :func:`safe`.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture
+    >>> from moet.model.regression.tree import RegressionTree
+    >>> from moet.verify.systems import SampledSystem
+    >>> tank = SampledSystem(
+    ...     "tank", flow={"level": "inflow - level / 10"}, controls={"inflow": (0, 1)}, period="0.5",
+    ...     initial={"level": (1, 2)},
+    ... )
+    >>> law = RegressionMixture([[0.0]], [0.0], [RegressionTree.leaf([1.0], slope=[[-0.25]])], ["inflow"])
+    >>> meets(law, tank, "level <= 3 until 10; reach 2 <= level within 10").checked
+    True
+    """
+    deadline = Deadline(timeout, cpu_limit)
+    if not _is_controlled(system):
+        raise InputError("meets is about systems with controls; ask safe or reaches about systems with actions")
+    read = spec if isinstance(spec, Spec) else Spec.read(spec, system.states)
+    if read.states != system.states:
+        raise InputError(f"the specification is about {read.states}, the system has the states {system.states}")
+    decide = flowpipe_questions.asked(model, system, read.requirements, deadline, seed)
+    return _decided(decide, deadline, "following", verbose)
+
+
+def _is_controlled(system: Any) -> bool:
+    return isinstance(system, System) and bool(system.controls)
 
 
 def _search(

@@ -46,6 +46,15 @@ class Where:
             values.append(center + radius + up(sum(abs(a) * b for a, b in zip(row, box, strict=False))))
         return max(values) + up(sum(abs(a) * b for a, b in zip(row, self._bend, strict=False))) + doubt * self._size
 
+    def box(self, d: int) -> tuple[list[int], list[int]]:
+        """Least and largest value of every state."""
+        low, high = [], []
+        for k in range(d):
+            reach = [(p.middle[k], sum(abs(c[k]) for c in p.columns) + box[k]) for p, box in self._ends]
+            low.append(min(m - r for m, r in reach) - self._bend[k])
+            high.append(max(m + r for m, r in reach) + self._bend[k])
+        return low, high
+
     @property
     def middle(self) -> list[int]:
         """A point among them."""

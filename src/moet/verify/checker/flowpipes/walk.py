@@ -45,8 +45,22 @@ class Home(NamedTuple):
     inverse: Matrix
 
 
-def check_flowpipes(certificate: Certificate, model: PlainLaws, system: PlainSystem, meter: Meter) -> None:
-    """Confirm a proof of this kind; raises CertificateError with the reason if it fails."""
+class Stretch(NamedTuple):
+    """From one time to another states are between ``low`` and ``high``, integers over 2^BITS."""
+
+    start: Fraction
+    end: Fraction
+    low: list[int]
+    high: list[int]
+
+
+def check_flowpipes(
+    certificate: Certificate, model: PlainLaws, system: PlainSystem, meter: Meter
+) -> list[list[Stretch]]:
+    """Confirm a proof of this kind; raises CertificateError with the reason if it fails.
+
+    Returns, for every part that was followed, where its runs are.
+    """
     claim = flowpipe(plain(certificate.claim), model, system)
     records = certificate.records(meter)
     walk = Walk(claim, model, system, records)
@@ -60,6 +74,7 @@ def check_flowpipes(certificate: Certificate, model: PlainLaws, system: PlainSys
         walk.parts(start, home)
         walk.parts(home, home)
     records.finish()
+    return walk.tubes
 
 
 def _home(records: Records, start: Home, d: int) -> Home:
@@ -95,6 +110,7 @@ class Walk:
     def __init__(self, claim: FlowpipeClaim, model: PlainLaws, system: PlainSystem, records: Records) -> None:
         self._claim, self._system, self._records = claim, system, records
         self._meter = records.meter
+        self.tubes: list[list[Stretch]] = []
         self._numbers = _Numbers(records)
         self._program = program_of(system)
         self._features = features_of(system)
@@ -126,6 +142,7 @@ class Walk:
 
     def _follow(self, points: Zonotope, home: Home | None, at_home: bool) -> None:
         time, done = Fraction(0), set[int]()
+        self.tubes.append([])
         spec = [part for part in self._claim.spec if not at_home or part.end is None]
         spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
         self._look(points, time, spec, done)
@@ -160,6 +177,7 @@ class Walk:
     def _look(self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int]) -> None:
         """Look at a sample: what begins or ends here, what is to be reached, and all of it in discrete time."""
         where = Where([(points, [0] * self._d)], [0] * self._d, self._meter)
+        self._record(where, time, time)
         edges_only = isinstance(self._system.dynamics, Flow)
         for k, part in enumerate(spec):
             if part.start > time or (part.end is not None and part.end < time):
@@ -172,6 +190,10 @@ class Walk:
         if not edges_only or not time:
             for part in self._domain:
                 self._require(where, part, time)
+
+    def _record(self, where: Where, start: Fraction, end: Fraction) -> None:
+        self._meter.hold(2 * self._d)
+        self.tubes[-1].append(Stretch(start, end, *where.box(self._d)))
 
     def _require(self, where: Where, part: Requirement, time: Fraction) -> None:
         n = len(where.middle)
@@ -239,6 +261,7 @@ class Walk:
     ) -> None:
         where = Where([before, after], bend, self._meter)
         at_end = Where([after], [0] * self._d, self._meter)
+        self._record(where, start, end)
         for part in (*spec, *self._domain):
             if part.kind == "reach":
                 continue

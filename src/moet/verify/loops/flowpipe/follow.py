@@ -14,7 +14,7 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.flowpipe.conditions import Checked, Where
-from moet.verify.loops.flowpipe.forms import on_box
+from moet.verify.loops.flowpipe.forms import Unbounded, on_box
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
 from moet.verify.loops.flowpipe.policy import Acting, Law
 from moet.verify.spec import Condition, Requirement
@@ -28,6 +28,9 @@ _RELAXED, _REDUCED = 1, 2
 
 _COLUMNS_PER_STATE = 24
 """Columns of a set, per state, beyond which older ones are put together."""
+
+_WORTH_A_MODE = 30.0
+"""How much larger a box may be in the coordinates of a contracting loop than in the best ones."""
 
 MOST_STEPS = 100_000
 
@@ -113,7 +116,10 @@ class Follower:
                 script.add(END)
                 return script, track
             self.deadline.look()
-            points = self._step(points, time, substeps, spec, at_home, script, n_first)
+            try:
+                points = self._step(points, time, substeps, spec, at_home, script, n_first)
+            except Unbounded as stop:
+                raise Failed(float(time), str(stop), np.inf, np.zeros(self.d), points.columns) from None
             time += self.period
             track.append(points)
         raise Stopped(f"sets were followed for {MOST_STEPS} steps without an end")
@@ -281,12 +287,17 @@ class Follower:
         scale = np.where(size > 0, size, 1.0)
         left = np.linalg.svd(old / scale[:, None])[0] * scale[:, None]
         candidates = [np.diag(scale), left]
+        losses = [_loss(frame, old, scale) for frame in candidates]
         modes = real_modes(self.last_map)
-        if modes is not None:
-            candidates.insert(0, modes)
-        losses = [float((np.abs(f) @ np.abs(np.linalg.inv(f) @ old).sum(axis=1) / scale).sum()) for f in candidates]
-        best = int(np.argmin([loss * (0.7 if k == 0 else 1.0) for k, loss in enumerate(losses)]))
-        return candidates[best]
+        contracts = modes is not None and np.abs(np.linalg.eigvals(self.last_map)).max() < 1
+        if modes is not None and contracts and _loss(modes, old, scale) <= _WORTH_A_MODE * min(losses):
+            return modes  # what is lost once will shrink, and a box in these coordinates stays one
+        return candidates[int(np.argmin(losses))]
+
+
+def _loss(frame: Floats, columns: Floats, scale: Floats) -> float:
+    """Size of the box around columns in the coordinates of a frame."""
+    return float((np.abs(frame) @ np.abs(np.linalg.inv(frame) @ columns).sum(axis=1) / scale).sum())
 
 
 def real_modes(matrix: Floats) -> Floats | None:

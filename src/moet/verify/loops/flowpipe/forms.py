@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify.limits import Stopped
 from moet.verify.systems.equations import Algebra
 
 Floats = NDArray[np.float64]
 
 UNDEFINED = "the equations may have no value on all states that runs may come to: a division by zero, a root or a pole"
+
+
+class Unbounded(Exception):
+    """Equations have no bound on a set: it is too wide, or the time too long."""
 
 
 class Form:
@@ -57,7 +60,7 @@ class Form:
     def __truediv__(self, other: Form) -> Form:
         low, high = ends(other)
         if low <= 0 <= high:
-            raise Stopped(UNDEFINED)
+            raise Unbounded(UNDEFINED)
         c = other.center
         bends = 2 / low**3, 2 / high**3
         return self * _smooth(other, 1 / c, -1 / c**2, min(bends), max(bends))
@@ -73,7 +76,7 @@ def ends(x: Form) -> tuple[float, float]:
     """Least and largest value."""
     spread = x.spread
     if not np.isfinite(x.center) or not spread < 1e60:
-        raise Stopped("sets grow beyond all bounds")
+        raise Unbounded("sets grow beyond all bounds")
     return x.center - spread, x.center + spread
 
 
@@ -106,7 +109,7 @@ def _tangent(x: Form) -> Form:
     low, high = ends(x)
     cosines = _wave_range(low, high, np.pi / 2)
     if cosines[0] <= 0 <= cosines[1]:
-        raise Stopped(UNDEFINED)
+        raise Unbounded(UNDEFINED)
     t, a, b = np.tan([x.center, low, high]).tolist()
     return _smooth(x, t, 1 + t**2, 2 * a * (1 + a**2), 2 * b * (1 + b**2))
 
@@ -114,14 +117,14 @@ def _tangent(x: Form) -> Form:
 def _exponential(x: Form) -> Form:
     low, high = ends(x)
     if high > 300:
-        raise Stopped("sets grow beyond all bounds")
+        raise Unbounded("sets grow beyond all bounds")
     return _smooth(x, np.exp(x.center), np.exp(x.center), np.exp(low), np.exp(high))
 
 
 def _root(x: Form) -> Form:
     low, high = ends(x)
     if low <= 0:
-        raise Stopped(UNDEFINED)
+        raise Unbounded(UNDEFINED)
     root = np.sqrt(x.center)
     return _smooth(x, root, 0.5 / root, -0.25 / low**1.5, -0.25 / high**1.5)
 

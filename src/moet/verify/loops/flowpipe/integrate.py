@@ -17,17 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify.limits import Stopped
+from moet.verify.loops.flowpipe.forms import Unbounded
 
 Floats = NDArray[np.float64]
 
 _MOST_TUBES = 12
 _MOST_TERMS = 60
 _LARGEST_NORM = 15.0
-
-
-class TooFast(Stopped):
-    """A flow cannot be bounded for so long a time."""
 
 
 class Slopes(NamedTuple):
@@ -74,7 +70,7 @@ def tube(linearise: Linearise, points: Points, time: float) -> Slopes:
         room = (most - least + high[:d] - low[:d]) / 32 + 1e-20
         wide_low = np.concatenate([least - room, low[d:]])
         wide_high = np.concatenate([most + room, high[d:]])
-    raise TooFast("the flow cannot be bounded between two samples")
+    raise Unbounded("the flow cannot be bounded between two samples")
 
 
 def moved(points: Points, slopes: Slopes, time: float) -> tuple[Points, Floats, Floats]:
@@ -84,7 +80,7 @@ def moved(points: Points, slopes: Slopes, time: float) -> tuple[Points, Floats, 
     square = system[:, :d]
     norm = float(np.abs(square).sum(axis=1).max())
     if norm > _LARGEST_NORM:
-        raise TooFast("the flow changes too fast between two samples")
+        raise Unbounded("the flow changes too fast between two samples")
     series = _series(square, np.concatenate([system, forcing[:, None]], axis=1), norm)
     away = points.middle - slopes.middle
     matrix = series[:, :n] + np.eye(d, n)

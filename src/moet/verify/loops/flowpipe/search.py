@@ -14,7 +14,8 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.flowpipe.follow import PART, SPLIT, Failed, Follower, Home, Script, real_modes
-from moet.verify.loops.flowpipe.integrate import Points, TooFast
+from moet.verify.loops.flowpipe.forms import Unbounded
+from moet.verify.loops.flowpipe.integrate import Points
 from moet.verify.loops.flowpipe.refute import refutation
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
@@ -25,7 +26,10 @@ Floats = NDArray[np.float64]
 
 KIND = "flowpipe"
 _SUBSTEPS = (1, 2, 4, 8, 16, 32, 64)
-_MOST_DEPTH = 40
+_MOST_DEPTH = 20
+_HOME_DEPTH = 3
+"""How often the first states, or a set that is to be led into itself, may be cut in two."""
+
 _WORTH = 0.9
 """Shorter steps are worth their price if they shrink what is missed to this."""
 
@@ -117,7 +121,7 @@ class FlowpipeSearch:
                 found, track = self._followed(middle, columns, home, at_home)
             except Failed as failure:
                 k = _most_influential(failure, columns, high - low)
-                if k is None or depth >= _MOST_DEPTH:
+                if k is None or depth >= (_MOST_DEPTH if home is None else _HOME_DEPTH):
                     raise
                 script.add(SPLIT, [k])
                 cut = (low[k] + high[k]) / 2
@@ -145,17 +149,13 @@ class FlowpipeSearch:
         for number in range(self._substeps, len(_SUBSTEPS)):
             try:
                 found = self.follower.follow(middle, columns, _SUBSTEPS[number], home, at_home)
-            except TooFast as stop:
-                if number + 1 == len(_SUBSTEPS):
-                    raise Stopped(f"{stop}, even if cut into {_SUBSTEPS[-1]} parts; take a shorter period") from None
-                self._substeps = number + 1
-                continue
             except Failed as failure:
-                if not self._is_flow or (previous is not None and not _is_better(failure, previous)):
+                helps = previous is None or _is_better(failure, previous)
+                if not self._is_flow or not helps:
                     raise previous or failure from None
                 previous = failure
                 continue
-            self._substeps = max(self._substeps, number)
+            self._substeps = number
             return found
         assert previous is not None
         raise previous
@@ -180,7 +180,7 @@ class FlowpipeSearch:
                 home = Home(center, modes * sizes, np.asarray(np.linalg.inv(modes * sizes)))
                 try:
                     return self._with_home(start, home)
-                except (Failed, TooFast) as failure:
+                except Failed as failure:
                     reason = failure
         raise reason
 
@@ -202,8 +202,7 @@ class FlowpipeSearch:
         """Where the first states are after some steps, if sets are small enough to say so."""
         try:
             return self.follower.ends_after(start.middle, start.frame, _SUBSTEPS[self._substeps], steps)
-        except TooFast:
-            self._substeps = min(self._substeps + 1, len(_SUBSTEPS) - 1)
+        except Unbounded:
             return None
 
     def _rest(self) -> tuple[Floats, Floats]:
@@ -243,12 +242,15 @@ def _most_influential(failure: Failed, columns: Floats, width: Floats) -> int | 
     spread = np.abs(columns).max(axis=0)
     # what is no linear function of the start comes from wide sets, wherever they are wide
     wide = np.where(spread > 0, width / 2, 0.0)
-    score = influence + rest * wide / max(float(wide.sum()), 1e-300)
+    share = wide / max(float(wide.sum()), 1e-300)
+    score = influence + rest * share if np.any(failure.row) else share
     return int(np.argmax(score)) if score.max() > 0 else None
 
 
 def _is_better(failure: Failed, previous: Failed) -> bool:
-    """Whether shorter steps helped."""
+    """Whether shorter steps helped, or may yet."""
+    if not failure.time and np.isinf(failure.excess):
+        return True
     if failure.time > previous.time + 1e-12:
         return True
     return failure.time == previous.time and failure.excess < _WORTH * previous.excess
