@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from moet import Mixture, Tree, save
+from moet import Mixture, Tree, save, verify
 from moet.cli.output import Exit
+from moet.verify import systems
 
 STUMP = Tree([2, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]])
 NAMES = ["position", "velocity", "angle", "angular_velocity"]
@@ -158,3 +159,29 @@ def test_what_is_no_model(run, tmp_path):
     result = run("plot", tmp_path / "m.json", "--kind", "gate", "-o", tmp_path / "f.png")
     assert result.exit_code == Exit.USAGE
     assert "not a moet model" in result.stderr
+
+
+def test_a_proof_is_drawn_from_its_files(run, tmp_path):
+    valve = Tree([0, -1, -1], [1.0, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [0, 1], [1, 0]])
+    policy = Mixture([[0.0]], [0.0], [valve], ["closed", "open"], ["level"])
+    tank = systems.AffineSystem(
+        "tank",
+        states=["level"],
+        actions=["closed", "open"],
+        matrix=[[1]],
+        offsets=[["-0.015"], ["0.015"]],
+        initial={"level": ("0.9", "1.1")},
+        safe=["0.5 <= level <= 1.5"],
+    )
+    names = {"certificate": "proof.cert", "model": "valve.moet.json", "system": "tank.json", "picture": "proof.png"}
+    paths = {what: tmp_path / name for what, name in names.items()}
+    verify.safe(policy, tank, steps=None).certificate.save(paths["certificate"])
+    save(policy, paths["model"])
+    systems.save(tank, paths["system"])
+    arguments = ["--certificate", paths["certificate"], "--system", paths["system"], "-o", paths["picture"]]
+    result = run("plot", paths["model"], "--kind", "proof", *arguments)
+    assert result.exit_code == Exit.OK, result.output
+    assert imread(paths["picture"]).shape[0] > 100
+    result = run("plot", paths["model"], "--kind", "proof", "-o", paths["picture"])
+    assert result.exit_code == Exit.USAGE
+    assert "name it with --certificate, and its system with --system" in result.output

@@ -179,6 +179,20 @@ def rollout(subject: Subject, features: list[str] | None) -> Figure:
     return draw_trajectory(run, f"{subject.title}: {len(states)} steps, reward {reward:.6g}")
 
 
+def proof(subject: Subject, certificate: Path | None, system: str | None, states: list[str] | None) -> Figure:
+    """The sets of a proof, with simulated runs."""
+    from moet.explain.proof import proof_picture
+    from moet.explain.proof_drawing import draw_proof
+    from moet.verify import systems
+    from moet.verify.checker.certificate import Certificate
+
+    if certificate is None or system is None:
+        raise InputError("--kind proof draws a certificate: name it with --certificate, and its system with --system")
+    plant = systems.find(system)
+    picture = proof_picture(Certificate.load(certificate), subject.mixture, plant, seed=subject.seed)
+    return draw_proof(picture, states, f"{plant.name}, {subject.title}")
+
+
 def _map(
     subject: Subject, features: list[str] | None, at: str | None, where: str | None
 ) -> tuple[Axis, Axis, NDArray[np.float64]]:

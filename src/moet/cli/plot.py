@@ -20,6 +20,7 @@ class Kind(StrEnum):
     TREES = "trees"
     GATE = "gate"
     ROLLOUT = "rollout"
+    PROOF = "proof"
 
 
 _OPTIONS = {
@@ -28,6 +29,7 @@ _OPTIONS = {
     Kind.TREES: {"at", "depth", "expert"},
     Kind.GATE: {"data", "env", "seed"},
     Kind.ROLLOUT: {"features", "env", "seed"},
+    Kind.PROOF: {"features", "certificate", "system", "seed"},
 }
 
 
@@ -49,17 +51,25 @@ def plot(
     expert: Annotated[list[int] | None, typer.Option(min=0, help="Draw this tree only; may be repeated.")] = None,
     depth: Annotated[int | None, typer.Option(min=0, help="Draw trees to this depth (default: 3).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of the episodes played.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="For proof: the certificate, as moet verify writes it.")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(help="For proof: the system, a name or a file of its JSON document.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw a model.
 
     regions: its answers (numbers as colours) over two features. experts: who answers where. trees: each expert. gate:
-    its weights; with --data or --env scaled by the spread of the features. rollout: an episode over time.
+    its weights; with --data or --env scaled by the spread of the features. rollout: an episode over time. proof: the
+    sets of a --certificate about a --system, with simulated runs and limits; --features a:b draws b over a.
 
     A map shows the values that occur in --data, or else in play, unless --where gives them; what it holds is their
     median, unless --at gives it.
     """
     given = {"features": features, "at": at, "where": where, "data": data, "env": env, "teacher": teacher or None}
+    given |= {"certificate": certificate, "system": system}
     for name, value in {**given, "expert": expert or None, "depth": depth, "seed": seed}.items():
         if value is not None and name not in _OPTIONS[kind]:
             raise InputError(f"--{name} does not go with --kind {kind}")
@@ -85,6 +95,8 @@ def plot(
             figure = pictures.gate(first)
         case Kind.ROLLOUT:
             figure = pictures.rollout(first, wanted)
+        case Kind.PROOF:
+            figure = pictures.proof(first, certificate, system, wanted)
     save_figure(figure, output)
     say(f"wrote {output}")
     if as_json:

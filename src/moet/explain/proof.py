@@ -1,0 +1,166 @@
+"""What a certificate proves of a closed loop: boxes over time, with simulated runs and all that is demanded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moet.errors import InputError
+from moet.model.file import as_mixture, as_model
+from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.system import System
+
+if TYPE_CHECKING:
+    from moet.verify.checker.certificate import Certificate
+    from moet.verify.systems.sampled import SampledSystem
+
+Floats = NDArray[np.float64]
+
+RUNS = 40
+_POINTS = 10
+_SHOWN_FOR_EVER = 100
+"""Steps that are simulated where a proof is for ever."""
+
+
+class Segment(NamedTuple):
+    """A box in which all runs are from one time to another; infinite sides where nothing is stated."""
+
+    start: float
+    stop: float
+    low: Floats
+    high: Floats
+
+
+class Mark(NamedTuple):
+    """Conditions to draw: limits, a goal, or what must be avoided, from one time to another."""
+
+    kind: Literal["safe", "goal", "avoid"]
+    conditions: tuple[HalfSpace, ...]
+    start: float = 0.0
+    stop: float = np.inf
+
+
+@dataclass(frozen=True)
+class ProofPicture:
+    """What is drawn of a proof.
+
+    Attributes
+    ----------
+    states : tuple of str
+    segments : list of Segment
+        Proven boxes; several at the same time where runs part.
+    times : array of float, shape (n_times,)
+    runs : array of float, shape (n_runs, n_times, n_states)
+        Simulated ones.
+    marks : list of Mark
+    end : float
+        Last time that is drawn.
+    endless : bool
+        Whether the last boxes hold for ever.
+    unit : str
+        What time is counted in.
+    """
+
+    states: tuple[str, ...]
+    segments: list[Segment]
+    times: Floats
+    runs: Floats
+    marks: list[Mark]
+    end: float
+    endless: bool
+    unit: str
+
+    def column(self, name: str) -> int:
+        """Number of a state."""
+        if name not in self.states:
+            raise InputError(f"there is no state {name!r}; the states are {', '.join(self.states)}")
+        return self.states.index(name)
+
+
+def proof_picture(
+    certificate: Certificate,
+    model: object,
+    system: System,
+    *,
+    marks: Sequence[Mark] | None = None,
+    runs: int = RUNS,
+    seed: int = 0,
+) -> ProofPicture:
+    """What a certificate proves of a policy on a system, with simulated runs of it.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of a proof by sets: kind ``"blocks"``, ``"invariant"``, ``"shield"`` or ``"flowpipe"``. It is drawn, not
+        checked: that is :func:`moet.verify.check`'s.
+    model : mixture, fitted estimator, policy, or path of a model file
+    system : System
+    marks : sequence of Mark, optional
+        What is demanded; by default what the system demands.
+    runs, seed : int
+        How many runs are simulated, half of them from corners of the first states; and from which seed.
+    """
+    segments, end, endless = tube(certificate, system)
+    times, states = _simulated(model, system, end, runs, seed)
+    drawn = list(demands(system) if marks is None else marks)
+    sampled = hasattr(system, "period")
+    return ProofPicture(system.states, segments, times, states, drawn, end, endless, "time" if sampled else "step")
+
+
+def demands(system: System) -> list[Mark]:
+    """What a system demands itself: its safe set, what is to be avoided, and its goal."""
+    marks = [Mark("avoid", conditions) for conditions in getattr(system, "avoid", ())]
+    if system.safe:
+        marks.append(Mark("safe", system.safe))
+    return [*marks, Mark("goal", system.goal)] if system.goal else marks
+
+
+def tube(certificate: Certificate, system: System) -> tuple[list[Segment], float, bool]:
+    """Boxes that a certificate states, the last time that they are about, and whether the last hold for ever."""
+    if certificate.kind in ("blocks", "invariant", "shield"):
+        segments = list(_block_segments(certificate.claim["blocks"], system))
+        endless = certificate.kind != "blocks"
+        end = segments[-1].stop
+        if endless:
+            end = max(2 * end, float(_SHOWN_FOR_EVER))
+            segments[-1] = segments[-1]._replace(stop=end)
+        return [_first(system), *segments], end, endless
+    raise InputError(f"a certificate of kind {certificate.kind!r} states no sets that could be drawn")
+
+
+def _first(system: System) -> Segment:
+    low, high = (np.array(side, np.float64) for side in zip(*system.initial, strict=True))
+    return Segment(0.0, 0.0, low, high)
+
+
+def _block_segments(blocks: Iterable[dict[str, object]], system: System) -> Iterable[Segment]:
+    done = 0.0
+    for block in blocks:
+        sides = np.array(block["watch"], np.float64)[: 2 * system.n_states]
+        start, done = done, done + float(block["steps"])  # type: ignore[arg-type]
+        yield Segment(start, done, -sides[1::2], sides[::2])
+
+
+def _simulated(model: object, system: System, end: float, n: int, seed: int) -> tuple[Floats, Floats]:
+    if hasattr(system, "period"):
+        return _sampled_runs(model, system, end, n, seed)  # type: ignore[arg-type]
+    from moet.verify.loops.simulate import simulate
+
+    states = simulate(as_mixture(model), system, round(end), seed, n_runs=n).states
+    return np.arange(len(states), dtype=np.float64), np.moveaxis(states, 0, 1)
+
+
+def _sampled_runs(model: object, system: SampledSystem, end: float, n: int, seed: int) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    first = _first(system)
+    starts = rng.uniform(first.low, first.high, (n, system.n_states))
+    corners = rng.random((n // 2, system.n_states)) < 0.5
+    starts[: n // 2] = np.where(corners, first.low, first.high)
+    steps = max(1, round(end / float(system.period)))
+    points = max(1, min(_POINTS, 2000 // steps))
+    times, states, _ = system.simulate(as_model(model), starts, steps, points)
+    return times, states
