@@ -51,7 +51,8 @@ def table_of(name: str) -> tuple[Floats, NDArray[np.int64]]:
         y = (table.pop("fetal_health") > 1).to_numpy()
     else:
         table = pd.read_csv(folder / "adult.csv")
-        y = table.pop(table.columns[-1]).astype(str).str.contains(">").to_numpy()
+        y = (table.pop("income") == ">50K").to_numpy()
+        table = table.drop(columns="split")
     X = pd.get_dummies(table).to_numpy(dtype=np.float64)
     low, high = X.min(axis=0), X.max(axis=0)
     return (X - low) / np.where(high > low, high - low, 1.0), y.astype(np.int64)

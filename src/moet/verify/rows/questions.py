@@ -29,7 +29,7 @@ from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
 from moet.verify.sums.exact import ExactSum
-from moet.verify.sums.forest import SumOfTrees, one_row, two_rows
+from moet.verify.sums.forest import SumOfTrees, one_row, sum_of, two_rows
 from moet.verify.sums.search import search_cases
 
 Floats = NDArray[np.float64]
@@ -230,7 +230,7 @@ class _Pair:
         near = np.empty(self._space.n)
         for own in reversed(self._space.maps):
             near[own] = x
-        trees = SumOfTrees(self._mixture)
+        trees = sum_of(self._mixture)
         cases = [two_rows(a, b, n) for a, b in pairs]
         found = search_cases(trees, self._space, cases, self._shows, deadline, certificate, near)
         if found.point is not None:
@@ -327,7 +327,7 @@ def always_rows(
     claim = {"model": digest(mixture), "rows": rows.claim(), "answers": permitted}
     certificate = Certificate("row_always", claim)
     forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
-    trees = SumOfTrees(mixture) if is_sum(mixture) else None
+    trees = sum_of(mixture) if is_sum(mixture) else None
     found, effort = search_row(mixture, rows, forbidden, deadline, certificate, seed, trees=trees)
     if isinstance(found, str):
         return Unknown(reason=found, effort=effort)

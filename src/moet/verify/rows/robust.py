@@ -18,7 +18,7 @@ from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Robust
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.questions import decidable_model, search_row
-from moet.verify.sums.forest import SumOfTrees
+from moet.verify.sums.forest import sum_of
 
 _TRIES = 200
 
@@ -72,7 +72,7 @@ def robust(
     rows = rows_of(domain, mixture)
     sizes = _sizes(radius, rows)
     answers = mixture.predict(X)
-    trees = SumOfTrees(mixture) if is_sum(mixture) else None
+    trees = sum_of(mixture) if is_sum(mixture) else None
     kept, changed, unknown = np.zeros(len(X), dtype=bool), {}, []
     claim = {"model": digest(mixture), "rows": rows.claim(), "radius": sizes}
     certificate = Certificate("robust", claim | {"table": [], "answers": []})

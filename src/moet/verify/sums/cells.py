@@ -96,6 +96,11 @@ class Cells:
                 order[number[i], 1] = number[j]
         return order
 
+    def places(self, z: Floats) -> Box:
+        """The cell of every variable at a point."""
+        pairs = zip(self.cuts, self.variables, strict=True)
+        return np.array([np.searchsorted(own, z[k]) for own, k in pairs], dtype=np.int32)
+
     def point(self, lo: Box, hi: Box, near: Floats) -> Floats:
         """A possible point of a box of cells: near another one, where there is a choice."""
         z = near.copy()

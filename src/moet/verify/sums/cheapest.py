@@ -26,7 +26,7 @@ from moet.verify.rows.domain import Domain, Values, schema_of_model
 from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
 from moet.verify.sums.exact import ExactSum
-from moet.verify.sums.forest import Forest, SumOfTrees, one_row
+from moet.verify.sums.forest import Forest, one_row, sum_of
 from moet.verify.sums.prices import Prices
 from moet.verify.sums.search import TIED, CaseSearch, problem_of
 
@@ -73,7 +73,7 @@ class CheapestVote:
         self._wanted, self._kind = list(wanted), cost[0]
         self._exact = ExactSum(mixture)
         self.costs = Costs(*cost, rows, x)
-        trees = SumOfTrees(mixture)
+        trees = sum_of(mixture)
         self._cells = Cells(trees.cuts, Space(rows))
         self._forest = Forest(trees, self._cells)
         self._prices = Prices.of(*cost, rows, self._cells, x)
@@ -86,7 +86,7 @@ class CheapestVote:
 
     def run(self, first: Floats | None, limit: float) -> Found | str:
         """The cheapest point below a limit, beginning with one that is known; or why it is not known."""
-        best = first
+        best = None if first is None else self._pulled(first)
         upper = limit if best is None else min(limit, self._price(best))
         lower = 0.0
         while best is not None and self._kind != "columns" and upper - lower > _CLOSE * upper:
@@ -124,6 +124,11 @@ class CheapestVote:
                 return y
         return None
 
+    def _pulled(self, y: Floats) -> Floats:
+        """The row of the same cells that is nearest to the one that changes."""
+        places = self._cells.places(y)
+        return self._cells.point(places, places, self._x)
+
     def _price(self, y: Floats) -> float:
         """What the cheapest row of the same cells costs, which need not be a row of float64 numbers."""
         return float(self._prices.rough(y[None, :], self._cells)[0])
@@ -148,16 +153,19 @@ class CheapestVote:
 
     def random_row(self, Y: Floats) -> Floats | None:
         """The cheapest of some rows that is answered as wanted."""
-        hits = Y[np.isin(self._mixture.predict_proba(Y).argmax(axis=1), self._wanted)]
+        hits = Y[np.isin(self._mixture.votes(Y).argmax(axis=1), self._wanted)]
         order = np.argsort(self._prices.rough(hits, self._cells))
         return next((y for y in hits[order] if self.shows(y)), None)
 
     def with_few_changes(self, y: Floats) -> Floats:
         """Undo the changes of columns that need not change."""
         for part in self._rows.values:
+            own = list(part.features)
+            if np.array_equal(y[own], self._x[own]) or not part.contains(self._x[own]):
+                continue
             undone = y.copy()
-            undone[list(part.features)] = self._x[list(part.features)]
-            y = undone if undone in self._rows and self.shows(undone) else y
+            undone[own] = self._x[own]
+            y = undone if self.shows(undone) else y
         return y
 
 

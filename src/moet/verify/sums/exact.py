@@ -49,7 +49,7 @@ class ExactSum:
 
     def answers(self, x: NDArray[np.float64]) -> tuple[int, int]:
         """Index of the class that answers ``x`` as deployed, and in exact arithmetic."""
-        shares = self._mixture.predict_proba(x[None, :])[0]
+        shares = self._mixture.votes(x[None, :])[0]
         deployed = int(shares.argmax())
         if np.delete(shares, deployed).max(initial=-1.0) < shares[deployed] - self._SURE:
             return deployed, deployed

@@ -56,7 +56,6 @@ class SumOfTrees:
     """
 
     def __init__(self, mixture: Mixture) -> None:
-        self.mixture = mixture
         flat = mixture._flat
         self.nodes, self.roots = flat.routing.nodes.astype(np.int64), flat.routing.roots.astype(np.int64)
         self.threshold = flat.routing.threshold
@@ -70,6 +69,15 @@ class SumOfTrees:
         self.up = np.ceil(np.ldexp(flat.value, self.bits)).astype(np.int64)
         self.down = np.floor(np.ldexp(flat.value, self.bits)).astype(np.int64)
         self.band = math.ceil(math.ldexp(n_trees * (n_trees + 16) * 2.1, self.bits - 50)) + 4 * n_trees
+
+
+def sum_of(mixture: Mixture) -> SumOfTrees:
+    """The trees of a mixture, which is frozen: made once, for many questions may be about it."""
+    known = vars(mixture)
+    if "_sum_of_trees" not in known:
+        known["_sum_of_trees"] = SumOfTrees(mixture)
+    trees: SumOfTrees = known["_sum_of_trees"]
+    return trees
 
 
 class Forest:

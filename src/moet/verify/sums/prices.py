@@ -29,9 +29,9 @@ class Prices(NamedTuple):
     @classmethod
     def of(cls, kind: Kind, weights: dict[str, float], rows: Domain, cells: Cells, x: Floats) -> Prices:
         """Costs of becoming another row than ``x``; a variable of a group costs where its category is left or taken."""
-        parts, home = [], []
+        parts, home, number = [], [], cells.variable_of[0]
         for part in rows.values:
-            own = np.flatnonzero(np.isin(cells.variables, part.features))
+            own = [i for i in number[list(part.features)] if i >= 0]
             weight = weights[part.column.name]
             if part.column.kind == "category":
                 prices = _categories(own, cells, x, weight)
@@ -51,7 +51,7 @@ class Prices(NamedTuple):
         return total
 
 
-def _categories(own: NDArray[np.int64], cells: Cells, x: Floats, weight: float) -> list[Floats]:
+def _categories(own: list[int], cells: Cells, x: Floats, weight: float) -> list[Floats]:
     """The price of another category is paid where the present one is left, or where another one is taken."""
     here = [bool(x[cells.variables[i]] == 1.0) for i in own]
     leave, take = np.array([weight, 0.0]), np.array([0.0, 0.0 if any(here) else weight])

@@ -18,7 +18,7 @@ from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
 from moet.verify.rows.space import Space
 from moet.verify.sums.cheapest import rows_of_box
-from moet.verify.sums.forest import SumOfTrees, one_row
+from moet.verify.sums.forest import one_row, sum_of
 from moet.verify.sums.search import search_cases
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ def always_sum(
     forbidden = np.array([label not in permitted for label in mixture.classes.tolist()])
 
     def is_forbidden(X: Floats) -> NDArray[np.bool_]:
-        return forbidden[mixture.predict_proba(X).argmax(axis=1)]
+        return forbidden[mixture.votes(X).argmax(axis=1)]
 
     X = sample_inputs([mixture], lo, hi, _TRIES, np.random.default_rng(seed))
     hits = X[is_forbidden(X)]
@@ -45,7 +45,7 @@ def always_sum(
     cases = [one_row(int(c), len(forbidden)) for c in np.flatnonzero(forbidden)]
     space = Space(rows_of_box(mixture, lo, hi))
     found = search_cases(
-        SumOfTrees(mixture), space, cases, lambda z: bool(is_forbidden(z[None, :])[0]), deadline, certificate, X[0]
+        sum_of(mixture), space, cases, lambda z: bool(is_forbidden(z[None, :])[0]), deadline, certificate, X[0]
     )
     if found.point is not None:
         return _refuted(mixture, found.point, found.effort)
