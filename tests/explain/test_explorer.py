@@ -12,7 +12,7 @@ import pytest
 from moet import Mixture, Tree, save
 from moet.errors import InputError, ModelError
 from moet.explain import explorer
-from moet.explain.explorer.page import _SCRIPTS, MAX_ROWS
+from moet.explain.explorer.page import MAX_ROWS
 from moet.explain.explorer.ranges import Range, choice_columns, slider_ranges, telling_features
 from moet.model.file import digest
 
@@ -72,11 +72,6 @@ def test_the_page_names_no_address():
     page = explorer(mixture())
     assert set(re.findall(r"https?://[^\"' ]*", page)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
     assert not re.search(r"\b(src|href|action)\s*=|@import|url\(|fetch\(|XMLHttpRequest|innerHTML", page)
-
-
-def test_every_script_of_the_folder_is_in_the_page():
-    present = {file.name for file in files("moet.explain.explorer").iterdir() if file.name.endswith(".js")}
-    assert set(_SCRIPTS) == present
 
 
 def test_labels_that_a_browser_cannot_hold_are_text():
@@ -171,3 +166,29 @@ def test_units_are_those_of_features():
     assert [feature["unit"] for feature in found["features"]] == ["", "m/s"]
     with pytest.raises(InputError, match="no feature 'spede'"):
         explorer(mixture(), units={"spede": "m/s"})
+
+
+def test_the_first_input_lies_between_thresholds():
+    one = Mixture([[1.0, 0.0]], [0], [stump(0.5)], [0, 1], ["angle", "speed"])
+    assert content(explorer(one))["start"][0] == 0.0  # in the lower half of what the slider spans
+    trees = [stump(threshold) for threshold in (-1.0, 0.0, 0.25, 1.0)]
+    several = Mixture([[1.0, 0.0]] * 4, [0.0] * 4, trees, [0, 1])
+    assert content(explorer(several))["start"][0] == -0.5  # of the gaps beside the middle, 0, the wider one
+
+
+def lightness_and_hue(colour):
+    """CIELAB of a colour as people with ordinary sight and those who see no red and green apart see it."""
+    light = (np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255) ** 2.2
+    without_green = [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]
+    white = [[0.4339, 0.3763, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1095, 0.8729]]
+    x, y, z = np.cbrt(np.array(white) @ np.clip([light, np.array(without_green) @ light], 0, 1).T)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)]).T
+
+
+def test_the_colours_of_ten_classes_are_told_apart():
+    colours = re.findall(r'"(#[0-9a-f]{6})"', files("moet.web").joinpath("colours.js").read_text())
+    seen = np.array([lightness_and_hue(colour) for colour in colours])
+    apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(colours), 1)]
+    assert len(colours) >= 10
+    assert apart[:, 0].min() > 20
+    assert apart[:, 1].min() > 12

@@ -1,5 +1,9 @@
 // The answer itself, with the probabilities behind it, or the outputs.
 
+import { bar, byId, classChip, html } from "../../web/dom.js";
+import { percent, shown } from "../../web/numbers.js";
+import { outputTable } from "./laws.js";
+
 function updateOutputs(page) {
   const part = (model, i) => {
     const fact = page.facts[i];
@@ -26,7 +30,7 @@ function updateOutputs(page) {
   byId("answer-note").textContent = "Bars: from the least to the largest value of the colour scale.";
 }
 
-function updateAnswer(page) {
+export function updateAnswer(page) {
   if (page.outputs) return updateOutputs(page);
   byId("answers").replaceChildren(
     ...page.models.map((model, i) => {

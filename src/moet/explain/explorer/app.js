@@ -1,5 +1,19 @@
 // Puts the parts together: one input `x`, and everything that is said about it redrawn once per frame.
 
+import { Palette } from "../../web/colours.js";
+import { byId, classChip, classLabel, html } from "../../web/dom.js";
+import { percent, roundStep, shown } from "../../web/numbers.js";
+import { updateAnswer } from "./answer.js";
+import { choicesOf } from "./choice.js";
+import { Controls } from "./controls.js";
+import { FlipPanel } from "./flip-panel.js";
+import { updateGate } from "./gate.js";
+import { LawModel, Scale } from "./laws.js";
+import { Maps } from "./maps.js";
+import { Model } from "./model.js";
+import { TreePanel } from "./tree.js";
+import { updateWords } from "./words.js";
+
 class Page {
   constructor(content) {
     this.features = content.features;

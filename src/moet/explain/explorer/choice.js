@@ -1,8 +1,11 @@
 // A text column of a table is one feature of 0 or 1 per value, named "column=value". It is chosen from a list, so that
 // its features always change together.
 
+import { breakable, html } from "../../web/dom.js";
+import { newStrip } from "./strip.js";
+
 /** The text columns among the features: `[{column, features, values}]`. */
-function choicesOf(features) {
+export function choicesOf(features) {
   const found = new Map();
   features.forEach(({ choice }, k) => {
     if (!choice) return;
@@ -15,17 +18,17 @@ function choicesOf(features) {
 }
 
 /** Changes that make member `i` of a text column the chosen one. */
-function chosen(choice, i) {
+export function chosen(choice, i) {
   return Object.fromEntries(choice.features.map((k, j) => [k, Number(i === j)]));
 }
 
 /** Which value of a text column an input has, or -1 if none, or several, or fractions of them. */
-function choiceAt(choice, x) {
+export function choiceAt(choice, x) {
   const i = choice.features.findIndex((k) => x[k] === 1);
   return choice.features.every((k, j) => x[k] === Number(i === j)) ? i : -1;
 }
 
-class ChoiceList {
+export class ChoiceList {
   constructor(page, choice) {
     this.page = page;
     this.choice = choice;

@@ -1,6 +1,11 @@
 // The inputs: a slider per number, a list per text column, and under each a strip of the answers along it.
 
-class Controls {
+import { colour, pixel } from "../../web/colours.js";
+import { byId, html } from "../../web/dom.js";
+import { ChoiceList } from "./choice.js";
+import { Slider } from "./slider.js";
+
+export class Controls {
   constructor(page) {
     this.page = page;
     const numbers = page.features.flatMap((feature, k) => (feature.choice ? [] : [new Slider(page, k)]));
@@ -53,6 +58,3 @@ class Controls {
   }
 }
 
-function newStrip() {
-  return html("canvas", { class: "strip", height: 1, width: 1, "aria-hidden": "true" });
-}

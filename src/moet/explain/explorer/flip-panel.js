@@ -1,8 +1,13 @@
 // The nearest flips as a list, each with a button that goes there.
 
+import { breakable, byId, html } from "../../web/dom.js";
+import { counted, percent, shownApart, signed } from "../../web/numbers.js";
+import { choiceAt, chosen } from "./choice.js";
+import { MAX_CELLS, nearestFlips, SOFT_SAMPLES } from "./flips.js";
+
 const FIRST_SHOWN = 6;
 
-class FlipPanel {
+export class FlipPanel {
   constructor(page) {
     this.page = page;
     this.all = false;

@@ -2,8 +2,11 @@
 // a sequence of cells: a leaf ends at a threshold, an expert where another one's score overtakes. The search goes from
 // cell to cell and asks the model itself in each, so what it reports is true of the model that runs here.
 
-const MAX_CELLS = 4000;
-const SOFT_SAMPLES = 200;
+import { neighbour, nextUp } from "../../web/numbers.js";
+import { chosen } from "./choice.js";
+
+export const MAX_CELLS = 4000;
+export const SOFT_SAMPLES = 200;
 
 /** The first number (or whole number) at which `differs`, between `near` where it does not and `far` where it does. */
 function boundary(near, far, differs, whole = false) {
@@ -126,7 +129,7 @@ function numberFlip(model, features, x, feature) {
 }
 
 /** The nearest flip by each number and by each text column alone. */
-function nearestFlips(model, page, x) {
+export function nearestFlips(model, page, x) {
   const numbers = page.features.flatMap((feature, k) => {
     if (feature.choice) return [];
     return model.uses[k] ? [numberFlip(model, page.features, x, k)] : [{ feature: k, to: null, size: Infinity }];

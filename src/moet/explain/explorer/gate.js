@@ -1,8 +1,11 @@
 // The contest of the experts: scores, how far each is behind, and its share of the softmax.
 
+import { bar, byId, html } from "../../web/dom.js";
+import { counted, percent, shown } from "../../web/numbers.js";
+
 const MOST_EXPERTS = 8;
 
-function updateGate(page, model, fact) {
+export function updateGate(page, model, fact) {
   byId("gate-card").hidden = model.nExperts === 1;
   if (model.nExperts === 1) return;
   const order = Array.from(fact.logits.keys());

@@ -1,7 +1,12 @@
 // Models that answer with numbers: the same gate and tests, a law per output in every leaf. The outputs of a hard model
 // have the same bits as Python's, for the sums are added in the same order.
 
-class LawModel extends Model {
+import { channels, mixed } from "../../web/colours.js";
+import { bar, breakable, html } from "../../web/dom.js";
+import { shown } from "../../web/numbers.js";
+import { Model } from "./model.js";
+
+export class LawModel extends Model {
   constructor(part, outputs) {
     super(part, outputs.length);
     this.hasNumbers = true;
@@ -85,7 +90,7 @@ class LawModel extends Model {
 }
 
 /** Numbers as colours, from dark to light; readable without colour vision. */
-class Scale {
+export class Scale {
   constructor(span) {
     [this.low, this.high] = span;
     this.stops = ["#00224e", "#434e6c", "#7d7c78", "#bcae6c", "#fee838"].map(channels);
@@ -116,7 +121,7 @@ class Scale {
 }
 
 /** A law as a formula, such as `0.5 + 2·angle − speed`. */
-function formula(page, model, leaf, output) {
+export function formula(page, model, leaf, output) {
   const law = leaf * model.nClasses + output;
   const parts = [shown(model.value[law])];
   for (let k = 0; k < model.terms[leaf]; k += 1) {
@@ -127,7 +132,7 @@ function formula(page, model, leaf, output) {
 }
 
 /** The outputs, each with a bar between its ends. */
-function outputTable(page, model, fact) {
+export function outputTable(page, model, fact) {
   const rows = page.outputs.map((output, o) => {
     const [low, high] = output.span;
     const value = fact.outputs[o];
@@ -145,7 +150,7 @@ function outputTable(page, model, fact) {
 }
 
 /** What the laws of a leaf say about an input, one line per output. */
-function lawLines(page, model, fact) {
+export function lawLines(page, model, fact) {
   const leaf = fact.path[fact.path.length - 1];
   return page.outputs.flatMap((output, o) => {
     const [sum, value] = [fact.sums[o], fact.outputs[o]];

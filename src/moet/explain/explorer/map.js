@@ -1,10 +1,13 @@
 // A decision map: the answers of a model over two features, the others held at the sliders.
 
-const MARGIN = { left: 66, right: 10, top: 8, bottom: 44 };
-const STEPS = [8, 4, 2, 1]; // side of the squares that one answer stands for
+import { mixed, pixel } from "../../web/colours.js";
+import { html } from "../../web/dom.js";
+import { MapMarks, MARGIN } from "./marks.js";
+
+export const STEPS = [8, 4, 2, 1]; // side of the squares that one answer stands for
 const SHADES = 32; // of a vote's certainty
 
-class DecisionMap {
+export class DecisionMap {
   constructor(page, model, title) {
     this.page = page;
     this.model = model;

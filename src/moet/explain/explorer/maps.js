@@ -1,9 +1,13 @@
 // The maps of one or two models side by side: when they are drawn, and the pointer and keys on them. A coarse map is
 // drawn at once and refined while nothing else happens, so that dragging never waits for it.
 
+import { byId } from "../../web/dom.js";
+import { shown } from "../../web/numbers.js";
+import { DecisionMap, STEPS } from "./map.js";
+
 const FRAME_BUDGET = 12; // milliseconds of refinement per frame
 
-class Maps {
+export class Maps {
   constructor(page) {
     this.page = page;
     this.maps = page.models.map((model) => new DecisionMap(page, model, page.models.length > 1 ? model.name : ""));

@@ -1,6 +1,11 @@
 // What is written on a decision map: axes, names of regions, the input and its nearest flips.
 
-class MapMarks {
+import { svg } from "../../web/dom.js";
+import { shown, ticks } from "../../web/numbers.js";
+
+export const MARGIN = { left: 66, right: 10, top: 8, bottom: 44 };
+
+export class MapMarks {
   constructor(map) {
     this.map = map;
     this.overlay = svg("svg", { "aria-hidden": "true" });

@@ -1,7 +1,7 @@
 // What a prediction means, as docs/architecture.md says it. The hard answer has the same bits as Python's: JavaScript
 // adds and multiplies doubles one by one, so all that matters is the order of the sums and which maximum counts.
 
-const LEAF = -1;
+export const LEAF = -1;
 
 /** Position of the first maximum. */
 function firstMaximum(values, start = 0, end = values.length) {
@@ -10,7 +10,7 @@ function firstMaximum(values, start = 0, end = values.length) {
   return best - start;
 }
 
-class Model {
+export class Model {
   /** All trees in one set of arrays; children are positions in these. */
   constructor(part, nClasses) {
     this.name = part.name;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from textwrap import shorten
 from typing import Any
 
@@ -11,40 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.explain.explorer.ranges import Range, answers_of, choice_columns, slider_ranges, telling_features
+from moet.explain.explorer.ranges import (
+    Range,
+    answers_of,
+    choice_columns,
+    slider_ranges,
+    start_between,
+    telling_features,
+)
 from moet.explain.text import feature_index
 from moet.model.file import Model, as_model, digest
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import summary
 from moet.model.tree import BaseTree
-from moet.page import assembled
+from moet.web.page import assembled
 
 MAX_ROWS = 1000
 """Rows of data that are drawn; more would hide the map."""
 
 _SCALE_ROWS = 2000
 """Inputs that say which numbers a colour scale spans."""
-
-_SCRIPTS = (
-    "dom.js",
-    "numbers.js",
-    "model.js",
-    "laws.js",
-    "colours.js",
-    "flips.js",
-    "flip-panel.js",
-    "marks.js",
-    "map.js",
-    "maps.js",
-    "choice.js",
-    "slider.js",
-    "controls.js",
-    "answer.js",
-    "gate.js",
-    "words.js",
-    "tree.js",
-    "app.js",
-)
 
 
 def explorer(
@@ -94,8 +79,7 @@ def explorer(
     for name in units:
         feature_index(name, (*mixtures[0].feature_names, *outputs_of(mixtures[0])))
     content = _content(mixtures, names, units, None if data is None else _rows(mixtures[0], data), source)
-    here = files(__package__)
-    return assembled(here, [here.joinpath(name) for name in _SCRIPTS], content)
+    return assembled("moet.explain.explorer", content)
 
 
 def outputs_of(mixture: Model) -> tuple[str, ...]:
@@ -116,7 +100,7 @@ def _content(
     choices = choice_columns(first.feature_names, ranges)
     generator = np.random.default_rng(0)
     if rows is None:
-        start = _middle(ranges, choices)
+        start = start_between(mixtures, ranges, choices)
         sample = generator.uniform([r.low for r in ranges], [r.high for r in ranges], (64, len(ranges)))
     else:
         start = _typical(rows)
@@ -182,18 +166,6 @@ def _rows(mixture: Model, data: ArrayLike) -> NDArray[np.float64]:
     if len(rows) == 0:
         raise InputError("the data have no rows")
     return rows
-
-
-def _middle(ranges: Sequence[Range], choices: Sequence[tuple[str, str] | None]) -> NDArray[np.float64]:
-    """The middle of all ranges, and the first value of every text column."""
-    columns = [None if choice is None else choice[0] for choice in choices]
-    middle = [r.low / 2 + r.high / 2 for r in ranges]
-    return np.array(
-        [
-            m if column is None else float(columns.index(column) == k)
-            for k, (m, column) in enumerate(zip(middle, columns, strict=True))
-        ]
-    )
 
 
 def _typical(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,35 @@ def choice_columns(names: Sequence[str], ranges: Sequence[Range]) -> list[tuple[
     return [choice if choice and shared[choice[0]] > 1 else None for choice in split]
 
 
+def start_between(
+    mixtures: Sequence[Model], ranges: Sequence[Range], choices: Sequence[tuple[str, str] | None]
+) -> NDArray[np.float64]:
+    """Where to begin without rows: the middle of every range, but between thresholds; first values of text columns."""
+    columns = [None if choice is None else choice[0] for choice in choices]
+    return np.array(
+        [
+            _between(_thresholds(mixtures, k), r) if column is None else float(columns.index(column) == k)
+            for k, (r, column) in enumerate(zip(ranges, columns, strict=True))
+        ]
+    )
+
+
+def _thresholds(mixtures: Sequence[Model], k: int) -> NDArray[np.float64]:
+    """What trees compare feature ``k`` with."""
+    return np.concatenate([tree.threshold[tree.feature == k] for mixture in mixtures for tree in mixture.trees])
+
+
+def _between(thresholds: NDArray[np.float64], r: Range) -> float:
+    """The middle of the widest gap between thresholds among those that the middle of the range is in or beside."""
+    middle = r.low / 2 + r.high / 2
+    edges = np.unique(np.clip([r.low, r.high, *thresholds], r.low, r.high))
+    if r.whole or len(edges) < 2:
+        return round(middle) if r.whole else middle
+    gaps = [(low, high) for low, high in pairwise(edges) if low <= middle <= high]
+    low, high = max(gaps, key=lambda gap: gap[1] - gap[0])
+    return float(low / 2 + high / 2)
+
+
 def telling_features(mixture: Model, ranges: Sequence[Range], rows: NDArray[np.float64]) -> list[int]:
     """Features in the order of how often moving one of them alone changes the answer to one of ``rows``.
 
@@ -109,7 +139,7 @@ def _change(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
 
 
 def _range(mixtures: Sequence[Model], feature: int, values: NDArray[np.float64] | None) -> Range:
-    thresholds = np.unique(np.concatenate([t.threshold[t.feature == feature] for m in mixtures for t in m.trees]))
+    thresholds = np.unique(_thresholds(mixtures, feature))
     if values is not None:
         low, high = np.min([*values, *thresholds]), np.max([*values, *thresholds])
         whole = bool(np.all(values == np.round(values)))

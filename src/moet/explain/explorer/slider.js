@@ -1,6 +1,10 @@
 // One number: a slider, and a field to type it exactly.
 
-class Slider {
+import { breakable, html } from "../../web/dom.js";
+import { fieldText, shown } from "../../web/numbers.js";
+import { newStrip } from "./strip.js";
+
+export class Slider {
   constructor(page, k) {
     const feature = page.features[k];
     this.page = page;
@@ -46,7 +50,7 @@ class Slider {
     this.slider.value = value;
     this.slider.setAttribute("aria-valuetext", `${shown(value, 6)} ${this.page.unit(k)}`.trim());
     if (document.activeElement === this.number) return; // the user is typing
-    this.number.value = String(Number(value.toPrecision(5))); // all digits are shown when it has the focus
+    this.number.value = fieldText(value); // all digits are shown when it has the focus
     this.number.title = String(value);
     this.number.removeAttribute("aria-invalid");
   }

@@ -2,6 +2,11 @@
 // "no" below. Small trees are drawn whole. Of a large one the taken path is drawn and what branches off is folded up;
 // a click unfolds it. So the drawing stays small however large the tree is.
 
+import { byId, svg } from "../../web/dom.js";
+import { counted, percent, shownApart } from "../../web/numbers.js";
+import { formula } from "./laws.js";
+import { LEAF } from "./model.js";
+
 const WHOLE_TREE_NODES = 31;
 const MOST_LEVELS = 40;
 const ROW = 25;
@@ -10,7 +15,7 @@ const LABEL = 260; // room for the text of the deepest nodes
 const CHARACTER = 7.5; // its width, roughly: to measure the text would make the browser lay out the page every time
 const MOST_HEIGHT = 860; // beyond that the drawing scrolls
 
-class TreePanel {
+export class TreePanel {
   constructor(page) {
     this.page = page;
     this.unfolded = new Set();

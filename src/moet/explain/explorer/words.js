@@ -1,5 +1,9 @@
 // The rule that was applied, in words: why this expert, and which conditions lead to its leaf.
 
+import { breakable, byId, classChip, html } from "../../web/dom.js";
+import { counted, percent, shown, shownApart } from "../../web/numbers.js";
+import { lawLines } from "./laws.js";
+
 const MOST_TERMS = 8;
 
 /** What lets `expert` beat `rival`, as in `2.1·position − 0.3·speed > −1`; only the largest terms of a large gate. */
@@ -56,7 +60,7 @@ function conditionNote(page, { feature, low, high }) {
   return `is ${shownApart(value, limit)[0]}, ${shown(Math.abs(value - limit), 3)} from the limit`;
 }
 
-function updateWords(page, model, fact) {
+export function updateWords(page, model, fact) {
   const lines = [];
   if (model.nExperts > 1) {
     const rivals = Array.from(fact.logits.keys()).filter((j) => j !== fact.expert);

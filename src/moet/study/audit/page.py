@@ -6,15 +6,14 @@ import base64
 import tempfile
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from moet.explain.rule_lists import rules
 from moet.model.file import digest
-from moet.page import assembled
 from moet.study.audit.findings import Audit, Finding
 from moet.verify.result import Proved, Refuted, Robust, Unknown
+from moet.web.page import assembled
 
 
 def audit_page(found: Audit, name: str) -> str:
@@ -23,8 +22,7 @@ def audit_page(found: Audit, name: str) -> str:
     refuted = [finding for finding in found.findings if isinstance(finding.verdict, Refuted)]
     unknown = [finding for finding in found.findings if isinstance(finding.verdict, Unknown)]
     return assembled(
-        files(__package__),
-        [],
+        "moet.study.audit",
         None,
         name=escape(name),
         verdict=escape(_verdict(found, proved, refuted, unknown)),

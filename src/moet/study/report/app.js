@@ -1,3 +1,11 @@
+// Draws the plots of every task of a report.
+
+import { byId } from "../../web/dom.js";
+import { drawFronts } from "./fronts.js";
+import { hideTip } from "./models.js";
+import { drawSaturation } from "./saturation.js";
+import { drawVerification } from "./verification.js";
+
 const { families, tasks } = JSON.parse(byId("content").textContent);
 for (const task of tasks) {
   const section = byId(`task-${task.slug}`);

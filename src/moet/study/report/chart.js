@@ -1,5 +1,7 @@
 // A plot's frame: axes, ticks, places. Colours come from classes, so that the style sheet alone knows light and dark.
 
+import { html, svg } from "../../web/dom.js";
+
 const WIDTH = 520;
 const HEIGHT = 380;
 const MARGIN = { left: 72, right: 16, top: 14, bottom: 46 };
@@ -24,12 +26,12 @@ function roundTicks(low, high, whole) {
 }
 
 /** An axis: its name, the share of its length at which a value is, and its ticks. */
-function linearAxis(name, values, whole = false) {
+export function linearAxis(name, values, whole = false) {
   const [low, high] = padded(values);
   return { name, low, high, share: (value) => (value - low) / (high - low), ticks: roundTicks(low, high, whole) };
 }
 
-function logAxis(name, values) {
+export function logAxis(name, values) {
   const [low, high] = padded(values.map(Math.log10));
   const factors = high - low < 2 ? [1, 2, 5] : [1];
   const found = [];
@@ -43,7 +45,7 @@ function logAxis(name, values) {
 }
 
 /** An empty plot: its element, and functions from values to places. */
-function frame(label, xAxis, yAxis) {
+export function frame(label, xAxis, yAxis) {
   const [left, right, top, bottom] = [MARGIN.left, WIDTH - MARGIN.right, MARGIN.top, HEIGHT - MARGIN.bottom];
   const x = (value) => left + (right - left) * xAxis.share(value);
   const y = (value) => bottom + (top - bottom) * yAxis.share(value);
@@ -69,7 +71,7 @@ function frame(label, xAxis, yAxis) {
 }
 
 /** A dashed line across the plot with a word on it. */
-function horizontal(plot, value, word) {
+export function horizontal(plot, value, word) {
   const height = plot.y(value);
   plot.element.append(
     svg("line", { class: "reference", x1: plot.left, x2: plot.right, y1: height, y2: height }),
@@ -78,6 +80,6 @@ function horizontal(plot, value, word) {
 }
 
 /** A plot with its heading and a line of explanation. */
-function figure(heading, explanation, plot) {
+export function figure(heading, explanation, plot) {
   return html("figure", {}, html("figcaption", {}, heading, html("span", {}, explanation)), plot.element);
 }

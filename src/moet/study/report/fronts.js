@@ -1,5 +1,9 @@
 // Reward against fidelity, before and after re-evaluation, side by side on the same axes.
 
+import { html, svg } from "../../web/dom.js";
+import { figure, frame, horizontal, linearAxis } from "./chart.js";
+import { modelMark, outline, roving, summary } from "./models.js";
+
 /** Radius of a mark: from 5 for the smallest model of the task to 11 for the largest, by the logarithm. */
 function radii(models) {
   const logs = models.map((model) => Math.log(Math.max(model.numbers, 1)));
@@ -74,7 +78,7 @@ function twins(first, second) {
   }
 }
 
-function drawFronts(place, task, families) {
+export function drawFronts(place, task, families) {
   const radius = radii(task.models);
   const present = families.map((_, family) => task.models.some((model) => model.family === family));
   const visible = [...present];

@@ -1,22 +1,24 @@
 // One model: its mark, what a pointer or the keyboard learns of it, and its policy as text.
 
+import { byId, html, svg } from "../../web/dom.js";
+
 /** Outline of the mark of a family around (0, 0): triangle, circle, square. */
-function outline(family, radius) {
+export function outline(family, radius) {
   if (family === 0) return `M0 ${-1.2 * radius}L${1.1 * radius} ${0.8 * radius}H${-1.1 * radius}Z`;
   if (family === 1) return `M${-radius} 0A${radius} ${radius} 0 1 0 ${radius} 0A${radius} ${radius} 0 1 0 ${-radius} 0Z`;
   const half = 0.88 * radius;
   return `M${-half} ${-half}H${half}V${half}H${-half}Z`;
 }
 
-function count(number, noun, plural = `${noun}s`) {
+export function count(number, noun, plural = `${noun}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 }
 
-function size(model) {
+export function size(model) {
   return `${count(model.leaves, "leaf", "leaves")}, ${count(model.numbers, "number")}`;
 }
 
-function seconds(model) {
+export function seconds(model) {
   return `${Number(model.verification.seconds.toPrecision(3))} s`;
 }
 
@@ -24,7 +26,7 @@ function measured({ reward, low, high, fidelity, episodes }) {
   return `reward ${reward.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)}), fidelity ${fidelity.toFixed(4)}, ${count(episodes, "episode")}`;
 }
 
-function summary(model) {
+export function summary(model) {
   return `${model.name}\n${size(model)}\nbefore: ${measured(model.before)}\nafter: ${measured(model.after)}`;
 }
 
@@ -41,19 +43,19 @@ function showTip(text, mark) {
   tip.style.top = `${above > 8 ? above : at.bottom + 8}px`;
 }
 
-function hideTip() {
+export function hideTip() {
   byId("tip").hidden = true;
 }
 
 /** What `mark` says when pointed at; also on focus. */
-function explained(mark, text) {
+export function explained(mark, text) {
   for (const event of ["pointerenter", "focus"]) mark.addEventListener(event, () => showTip(text, mark));
   for (const event of ["pointerleave", "blur"]) mark.addEventListener(event, hideTip);
   return mark;
 }
 
 /** The mark of a model; a click or Enter shows its policy. */
-function modelMark(model, x, y, { kind, radius, words }) {
+export function modelMark(model, x, y, { kind, radius, words }) {
   const open = () => showPolicy(model);
   const mark = svg("path", {
     class: `mark family-${model.family}${kind}`,
@@ -73,7 +75,7 @@ function modelMark(model, x, y, { kind, radius, words }) {
 }
 
 /** One stop of the tab key for all marks of a plot; the arrow keys go from one to the next. */
-function roving(marks) {
+export function roving(marks) {
   if (marks.length) marks[0].setAttribute("tabindex", 0);
   marks.forEach((mark, k) => {
     mark.addEventListener("keydown", (event) => {

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from moet.explain.rule_lists import rules
-from moet.page import assembled
 from moet.study.outcome import Measured, Outcome
 from moet.study.pareto import FAMILIES, after, front
 from moet.study.report.contents import TaskReport, overview
 from moet.study.report.findings import findings, verdict
 from moet.study.saturation import Spread
 from moet.study.tables import Table
+from moet.web.page import assembled
 
 MAX_LINES = 400
 """Lines of a policy that are kept; nobody reads more, and large trees have thousands."""
@@ -22,15 +21,11 @@ MAX_LINES = 400
 MAX_TEXT = 4_000_000
 """Characters of policies in a page. Models on fronts come first; beyond this the others go without."""
 
-_SCRIPTS = ("chart.js", "models.js", "fronts.js", "saturation.js", "verification.js", "app.js")
-
 
 def report_page(reports: Sequence[TaskReport]) -> str:
     """Write the report of some tasks: one HTML document that needs no server and no network."""
-    folder = files(__package__)
     return assembled(
-        folder,
-        [files("moet.explain.explorer").joinpath("dom.js"), *map(folder.joinpath, _SCRIPTS)],
+        "moet.study.report",
         {"families": FAMILIES, "tasks": _contents(reports)},
         verdict=escape(verdict(reports)),
         links="".join(f'<a href="#task-{r.slug}">{escape(r.task)}</a>' for r in reports),

@@ -1,5 +1,9 @@
 // What VIPER's trees reach by depth: mean, and a band of one standard deviation.
 
+import { html, svg } from "../../web/dom.js";
+import { figure, frame, linearAxis } from "./chart.js";
+import { count, explained, outline, roving } from "./models.js";
+
 function curve(levels, depths, name, saturates) {
   const bounds = levels.flatMap(({ mean, std }) => [mean - std, mean + std]);
   const plot = frame(`VIPER's ${name} by depth`, linearAxis("greatest depth", depths, true), linearAxis(name, bounds));
@@ -26,7 +30,7 @@ function curve(levels, depths, name, saturates) {
   return figure(`VIPER: ${name} by depth`, words, plot);
 }
 
-function drawSaturation(place, { depths, reward, fidelity }) {
+export function drawSaturation(place, { depths, reward, fidelity }) {
   place.append(
     html("div", { class: "panels" },
       curve(reward.levels, depths, "reward", reward.depth),

@@ -1,6 +1,10 @@
 // How long proofs take, by the size of the model.
 
-function drawVerification(place, models) {
+import { html } from "../../web/dom.js";
+import { figure, frame, logAxis } from "./chart.js";
+import { modelMark, roving, seconds, size } from "./models.js";
+
+export function drawVerification(place, models) {
   const asked = models.filter((model) => model.verification);
   if (!asked.length) return;
   const time = (model) => Math.max(model.verification.seconds, 1e-6); // a clock may show nothing

@@ -6,21 +6,21 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from moet.web.modules import bundled
 
-def assembled(folder: Traversable, scripts: Sequence[Traversable], content: Any, **parts: str) -> str:
-    """Fill ``page.html`` of ``folder`` with its ``style.css``, scripts, content as JSON, and HTML of the caller's.
+
+def assembled(package: str, content: Any, **parts: str) -> str:
+    """Fill ``page.html`` of a package with its style and scripts, content as JSON, and HTML of the caller's.
 
     Parameters
     ----------
-    folder : folder of package data
+    package : str
         Holds ``page.html``, with places named ``{{policy}}``, ``{{style}}``, ``{{content}}``, ``{{script}}`` and those
-        of ``parts``, and ``style.css``.
-    scripts : sequence of files
-        Joined in this order, in a scope of their own.
+        of ``parts``, ``style.css``, and, if something moves, the module ``app.js``, which imports what else it needs.
     content : JSON value
         What the scripts show.
     **parts : str
@@ -31,8 +31,8 @@ def assembled(folder: Traversable, scripts: Sequence[Traversable], content: Any,
     str
         The page. Only its own script and style may run or apply, and nothing may be fetched.
     """
-    texts = [file.read_text(encoding="utf-8") for file in scripts]
-    script = '(() => {\n"use strict";\n' + "\n".join(texts) + "})();\n"
+    folder = files(package)
+    script = script_of(package)
     style = folder.joinpath("style.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
@@ -44,6 +44,18 @@ def assembled(folder: Traversable, scripts: Sequence[Traversable], content: Any,
     template = folder.joinpath("page.html").read_text(encoding="utf-8")
     # in one pass, so that nothing in the content is taken for a place to fill
     return re.sub(r"\{\{(\w+)\}\}", lambda match: filled[match[1]], template)
+
+
+def script_of(package: str) -> str:
+    """All that the page of a package does, in one script."""
+    sources, main = scripts_of(package) | scripts_of("moet.web"), f"{package.replace('.', '/')}/app.js"
+    return bundled(sources, main) if main in sources else ""
+
+
+def scripts_of(package: str) -> dict[str, str]:
+    """Texts of the scripts of a package, by their paths."""
+    found: list[Traversable] = [file for file in files(package).iterdir() if file.name.endswith(".js")]
+    return {f"{package.replace('.', '/')}/{file.name}": file.read_text(encoding="utf-8") for file in found}
 
 
 def _hash(text: str) -> str:

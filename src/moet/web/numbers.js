@@ -1,7 +1,7 @@
 // Numbers for people, and the neighbours of a double.
 
 /** `value` with about `digits` significant digits; nothing that is not zero is shown as zero. */
-function shown(value, digits = 4) {
+export function shown(value, digits = 4) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return value > 0 ? "∞" : Number.isNaN(value) ? "undefined" : "−∞";
@@ -15,32 +15,38 @@ function shown(value, digits = 4) {
   return text.replaceAll("-", "−").replace("e+", "e");
 }
 
+/** A number as a narrow field shows it: whole and short ones exactly, others with six digits. */
+export function fieldText(value) {
+  const exact = String(value);
+  return Number.isInteger(value) || exact.length <= 8 ? exact : String(Number(value.toPrecision(6)));
+}
+
 /** The two numbers with as many digits as it takes to tell them apart. */
-function shownApart(a, b, digits = 4) {
+export function shownApart(a, b, digits = 4) {
   while (digits < 17 && a !== b && shown(a, digits) === shown(b, digits)) digits += 1;
   return [shown(a, digits), shown(b, digits)];
 }
 
-function signed(value, digits = 3) {
+export function signed(value, digits = 3) {
   return (value > 0 ? "+" : "") + shown(value, digits);
 }
 
 /** A share as per cent; nothing uncertain looks certain. */
-function percent(share) {
+export function percent(share) {
   if (Number.isNaN(share)) return "undefined";
   if (share > 0 && share < 0.001) return "< 0.1 %";
   if (share < 1 && share > 0.999) return "> 99.9 %";
   return `${Number((100 * share).toFixed(1))} %`;
 }
 
-function counted(number, singular, plural = `${singular}s`) {
+export function counted(number, singular, plural = `${singular}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? singular : plural}`;
 }
 
 const doubleBits = new DataView(new ArrayBuffer(8));
 
 /** The next double above `value`. */
-function nextUp(value) {
+export function nextUp(value) {
   if (value === 0) return Number.MIN_VALUE;
   doubleBits.setFloat64(0, value);
   doubleBits.setBigInt64(0, doubleBits.getBigInt64(0) + (value > 0 ? 1n : -1n));
@@ -48,19 +54,19 @@ function nextUp(value) {
 }
 
 /** The next double in the direction of `sign`. */
-function neighbour(value, sign) {
+export function neighbour(value, sign) {
   return sign > 0 ? nextUp(value) : -nextUp(-value);
 }
 
 /** The largest of 1, 2 and 5 times a power of ten that is at most `size`. */
-function roundStep(size) {
+export function roundStep(size) {
   const power = 10 ** Math.floor(Math.log10(size));
   const factor = [5, 2, 1].find((candidate) => candidate * power <= size * (1 + 1e-9)) ?? 1;
   return factor * power;
 }
 
 /** Round numbers from `low` to `high`, about `count` of them. */
-function ticks(low, high, count) {
+export function ticks(low, high, count) {
   const step = roundStep((high - low) / count);
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && found.length < 50; k += 1) {

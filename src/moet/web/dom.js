@@ -11,24 +11,24 @@ function filled(node, attributes, children) {
   return node;
 }
 
-function html(tag, attributes = {}, ...children) {
+export function html(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-function svg(tag, attributes = {}, ...children) {
+export function svg(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-function byId(id) {
+export function byId(id) {
   return document.getElementById(id);
 }
 
-function classLabel(page, number) {
+export function classLabel(page, number) {
   return page.classes[number] ?? "no answer"; // where the gate of a soft model overflows
 }
 
 /** A chip with the colour and the label of a class. */
-function classChip(page, number, extra = "") {
+export function classChip(page, number, extra = "") {
   const swatch = html("span", { class: "swatch", "aria-hidden": "true" });
   swatch.style.background = number < 0 ? "transparent" : page.palette.solid(number);
   const label = classLabel(page, number) + extra;
@@ -36,7 +36,7 @@ function classChip(page, number, extra = "") {
 }
 
 /** A bar that fills `share` (0 to 1) of its track. */
-function bar(share, fillColour = "") {
+export function bar(share, fillColour = "") {
   const fill = html("span", { class: "bar-fill" });
   fill.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
   fill.style.background = fillColour;
@@ -44,11 +44,11 @@ function bar(share, fillColour = "") {
 }
 
 /** A name that may break after an underscore. */
-function breakable(name) {
+export function breakable(name) {
   return name.split(/(?<=_)/).flatMap((part, i) => (i ? [html("wbr"), part] : [part]));
 }
 
-function isDark() {
+export function isDark() {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }

@@ -1,18 +1,22 @@
-// Colours that people with any colour vision can tell apart (Okabe and Ito); neighbours in the list also differ in
-// lightness. Regions are labelled besides, so that colour never carries the meaning alone.
+// Colours that people with any colour vision can tell apart: seven of Okabe and Ito, and four that are far from them
+// for everybody. Regions are labelled besides, so that colour never carries the meaning alone.
 
-const SAFE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c"];
+import { isDark } from "./dom.js";
 
-function channels(hex) {
+const SAFE = [
+  "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#5b2fc0", "#7a3b10", "#c8ecd8", "#5f6670",
+];
+
+export function channels(hex) {
   return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
 }
 
-function mixed(a, b, share) {
+export function mixed(a, b, share) {
   return a.map((channel, i) => Math.round(channel * share + b[i] * (1 - share)));
 }
 
 /** Colour number `k` of as many as one likes: the safe ones, then the same ones lighter and darker in turn. */
-function colour(k) {
+export function colour(k) {
   const base = channels(SAFE[k % SAFE.length]);
   const turn = Math.floor(k / SAFE.length);
   if (turn === 0) return base;
@@ -20,7 +24,7 @@ function colour(k) {
 }
 
 /** The colours of the theme in use. */
-class Palette {
+export class Palette {
   constructor() {
     this.refresh();
   }
@@ -43,6 +47,6 @@ class Palette {
 }
 
 /** A pixel of an ImageData seen as 32-bit numbers, which is how it is written fastest. */
-function pixel([red, green, blue]) {
+export function pixel([red, green, blue]) {
   return (255 << 24) | (blue << 16) | (green << 8) | red;
 }
