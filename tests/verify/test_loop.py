@@ -260,7 +260,7 @@ def test_pieces_that_are_no_convex_set_are_merged_as_long_as_that_proves_it(poli
 
 def test_a_coarse_search_that_takes_too_long_is_given_up(monkeypatch):
     monkeypatch.setattr("moet.verify.loops.paths.search.SLICE", 1)
-    monkeypatch.setattr("moet.verify.loops.paths.search.MOST_COARSE", 2)
+    monkeypatch.setattr("moet.verify.loops.paths.search.MOST_COARSE", 0)
     system = integrator(actions=["down", "up", "stay"], offsets=[[-1], [1], [0]], safe=["-3 <= x <= 5"])
     verdict = safe(stairs("stay"), system, steps=3)
     assert "coarse" not in verdict.certificate.claim

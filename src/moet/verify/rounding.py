@@ -60,12 +60,14 @@ def logit_errors(weights: Floats, bias: Floats, lo: Floats, hi: Floats) -> Logit
     InputError
         If logits may overflow within the sides of the box.
     """
-    n_features = weights.shape[1]
-    factor = (n_features + 3) * UNIT
+    factor = (weights.shape[1] + 3) * UNIT
     size = largest_sizes(weights, bias, lo, hi)
-    if may_overflow(weights, bias, lo, hi):
+    bounded = bool(np.isfinite(lo).all() and np.isfinite(hi).all())
+    if (len(bias) > 1 and size.max() >= LARGEST_SIZE) if bounded else may_overflow(weights, bias, lo, hi):
         raise InputError(OVERFLOW)
     constant = factor * size + _UNDERFLOW
+    if bounded:
+        return LogitErrors(constant, np.zeros_like(weights))
     flat = (np.isfinite(lo) & np.isfinite(hi)) | (weights == 0.0)
     return LogitErrors(constant, np.where(flat, 0.0, np.nextafter(factor * np.abs(weights), np.inf)))
 

@@ -231,6 +231,7 @@ class Records:
         self._codes: Iterator[int] = iter(())
         self._refs: Iterator[int] = iter(())
         self._numbers: Iterator[float] = iter(())
+        self._pairs = zip(self._refs, self._numbers, strict=False)
 
     def charge(self, per_code: int, per_multiplier: int) -> None:
         """Say what the reader of the records does with each of them, in units of the meter."""
@@ -239,10 +240,20 @@ class Records:
     def code(self) -> int:
         """Next code."""
         self.meter.spend(self._per_code)
-        while True:
-            for code in self._codes:
-                return code
-            self._next_block()
+        for code in self._codes:
+            return code
+        return self._first_of_next_block()
+
+    def record(self) -> tuple[int, list[tuple[int, float]]]:
+        """Kind and multipliers of the next record, whose code is kind + 8·n with n multipliers."""
+        code = next(self._codes, None)
+        if code is None:
+            code = self._first_of_next_block()
+        if code < 8:
+            self.meter.spend(self._per_code)
+            return code, []
+        self.meter.spend(self._per_code + (code >> 3) * self._per_multiplier)
+        return code & 7, self._pairs_of(code >> 3)
 
     def refs(self, count: int) -> list[int]:
         """Next references."""
@@ -256,7 +267,10 @@ class Records:
     def multipliers(self, count: int) -> list[tuple[int, float]]:
         """Next references with their numbers, none of them negative."""
         self.meter.spend(count * self._per_multiplier)
-        pairs = list(islice(zip(self._refs, self._numbers, strict=False), count))
+        return self._pairs_of(count)
+
+    def _pairs_of(self, count: int) -> list[tuple[int, float]]:
+        pairs = list(islice(self._pairs, count))
         if len(pairs) < count:
             raise CertificateError("a multiplier is missing")
         for _, number in pairs:
@@ -281,15 +295,20 @@ class Records:
             return number
         raise CertificateError("a number is missing")
 
-    def _next_block(self) -> None:
-        if any(True for part in (self._refs, self._numbers) for _ in part):
-            raise CertificateError("a block has more references or numbers than its codes call for")
-        self.meter.spend(1)
-        try:
-            codes, refs, numbers = next(self._blocks)
-        except StopIteration:
-            raise CertificateError("the certificate ends before the proof does") from None
-        self._codes, self._refs, self._numbers = iter(codes), iter(refs), iter(numbers)
+    def _first_of_next_block(self) -> int:
+        """First code of the next block that has one."""
+        while True:
+            if any(True for part in (self._refs, self._numbers) for _ in part):
+                raise CertificateError("a block has more references or numbers than its codes call for")
+            self.meter.spend(1)
+            try:
+                codes, refs, numbers = next(self._blocks)
+            except StopIteration:
+                raise CertificateError("the certificate ends before the proof does") from None
+            self._codes, self._refs, self._numbers = iter(codes), iter(refs), iter(numbers)
+            self._pairs = zip(self._refs, self._numbers, strict=False)
+            for code in self._codes:
+                return code
 
 
 def _parse_header(line: bytes) -> tuple[str, dict[str, Any]]:

@@ -17,14 +17,15 @@ def exactly(value: Fraction) -> str:
     >>> exactly(Fraction(-1, 40)), exactly(Fraction(1, 3)), exactly(Fraction(0.1))
     ('-0.025', '1/3', 'float64(0.1)')
     """
-    if value.denominator == 1 and abs(value) < 10**_SHORT:
+    numerator, denominator = abs(value.numerator), value.denominator
+    if denominator == 1 and numerator < 10**_SHORT:
         return str(value.numerator)
     for digits in range(1, _SHORT):
-        scaled = value * 10**digits
-        if scaled.denominator == 1 and abs(scaled) < 10**_SHORT:
-            whole = str(abs(scaled.numerator)).rjust(digits + 1, "0")
+        scaled, rest = divmod(numerator * 10**digits, denominator)
+        if rest == 0 and scaled < 10**_SHORT:
+            whole = str(scaled).rjust(digits + 1, "0")
             return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
-    if max(abs(value.numerator), value.denominator) < 10 ** (_SHORT // 2):
+    if max(numerator, denominator) < 10 ** (_SHORT // 2):
         return str(value)
     near = float(value) if abs(value) < 2**1020 else 0.0
     return f"float64({near!r})" if Fraction(near) == value else str(value)

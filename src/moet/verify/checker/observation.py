@@ -31,24 +31,27 @@ class Observation(NamedTuple):
 
     def largest_below(self, k: int, threshold: float) -> Fraction:
         """Largest value of state k at which x_k <= threshold may be seen."""
-        return _middle(threshold, self.float32, math.inf) + self.noise[k]
+        middle, noise = _middle(threshold, self.float32, math.inf), self.noise[k]
+        return middle + noise if noise else middle
 
     def least_above(self, k: int, threshold: float) -> Fraction:
         """Least value of state k at which x_k > threshold may be seen."""
-        return _middle(threshold, self.float32, -math.inf) - self.noise[k]
+        middle, noise = _middle(threshold, self.float32, -math.inf), self.noise[k]
+        return middle - noise if noise else middle
 
     def errors(self, largest: Sequence[Fraction]) -> list[Fraction]:
         """How far what is seen may be from states of at most these absolute values."""
         return [self._error(most, noise) for most, noise in zip(largest, self.noise, strict=True)]
 
     def _error(self, most: Fraction, noise: Fraction) -> Fraction:
-        noisy = most + noise
+        noisy = most + noise if noise else most
         if noisy >= (_LARGEST32 if self.float32 else _LARGEST):
             raise CertificateError("what the policy sees may be beyond the range of its numbers")
-        rounding = noisy / 2**53 + Fraction(1, 2**1075)
+        # noisy·2^-53 + 2^-1075
+        rounding = Fraction((noisy.numerator << 1022) + noisy.denominator, noisy.denominator << 1075)
         if self.float32:
             rounding += (noisy + rounding) / 2**24 + Fraction(1, 2**150)
-        return noise + rounding
+        return noise + rounding if noise else rounding
 
 
 def _middle(threshold: float, float32: bool, towards: float) -> Fraction:
@@ -65,7 +68,8 @@ def _middle(threshold: float, float32: bool, towards: float) -> Fraction:
 def _between(a: float, b: float) -> Fraction:
     if math.isinf(b):  # above the largest number: as far again as the one below it
         return Fraction(a) + (Fraction(a) - Fraction(math.nextafter(a, 0.0))) / 2
-    return (Fraction(a) + Fraction(b)) / 2
+    (top, bottom), (other_top, other_bottom) = a.as_integer_ratio(), b.as_integer_ratio()
+    return Fraction(top * other_bottom + other_top * bottom, 2 * bottom * other_bottom)
 
 
 def _neighbours32(value: float) -> tuple[float, float]:

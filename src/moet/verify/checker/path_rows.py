@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from math import ceil, floor, lcm
-from operator import mul, sub
+from operator import add, mul, neg, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.geometry import action_number
@@ -86,13 +86,18 @@ class ClosedLoop:
         self._make_integers(bias)
         largest = self._largest_states()
         self.observation_errors = self.observation.errors([Fraction(most, GRID) for most in largest])
-        self.scaled_observation_errors = [ceil(error * self.scale) for error in self.observation_errors]
+        self.scaled_observation_errors = [
+            -(-error.numerator * self.scale // error.denominator) for error in self.observation_errors
+        ]
         self.gate_errors = self._gate_errors(bias, largest)
         self._no_swing = [0] * (self.steps + 1)
 
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
+        self.gain = cache(self._make_gain)
         self.gains = cache(self._make_gains)
+        self.pushes = cache(self._make_pushes)
+        self.limits_ahead = cache(self._make_limits_ahead)
         self.worst = cache(self._make_worst)
         self.outright = cache(self._make_outright)
         self.row = cache(self._make_row)
@@ -117,12 +122,13 @@ class ClosedLoop:
         self.powers = [step**t for t in range(self.steps + 1)]
         self.step = step
         self.integer_matrix = [[_over(step, v) for v in row] for row in self.matrix]
-        self.matrix_bits = self.d.bit_length() + max(v.bit_length() for row in self.integer_matrix for v in row)
+        self.columns = list(zip(*self.integer_matrix, strict=True))
         self.integer_radius = [_over(step, v) for v in self.radius]
         self.integer_offsets = [[_over(step, v) for v in row] for row in self.offsets]
         # functions and limits
         function = self._denominator(v for row in self.functions for v in row)
         self.linears = [[[_over(function, v) for v in row]] for row in self.functions]
+        self.linear_bits = self._linear_bits()
         self.blur = 0
         if self.exact:
             thresholds = [Fraction(threshold) for tree in self.trees for threshold in tree.threshold]
@@ -135,6 +141,12 @@ class ClosedLoop:
         self.bits = self.scale.bit_length() + self.x_denominator.bit_length() + 128
         self.scaled_bias = [floor(b * self.scale) for b in bias] + [0] * (len(self.functions) - self.n_experts)
 
+    def _linear_bits(self) -> list[int]:
+        """How long a function's coefficients may be at every time."""
+        bits = max(v.bit_length() for rows in self.linears for v in rows[0])
+        growth = self.d.bit_length() + max(v.bit_length() for row in self.integer_matrix for v in row)
+        return [bits + t * growth for t in range(self.steps + 1)]
+
     def _blur(self) -> int:
         """Most that rounding changes an inequality by: a row is off by less than 1, and so is what each step adds."""
         first = sum(max(abs(low), abs(high)) for low, high in self.box)
@@ -143,9 +155,9 @@ class ClosedLoop:
     def _denominator(self, values: Iterable[Fraction]) -> int:
         """Common denominator, unless it gets too long."""
         common = 1
-        for value in values:
-            if common % value.denominator:
-                common = lcm(common, value.denominator)
+        for denominator in {value.denominator for value in values}:
+            if common % denominator:
+                common = lcm(common, denominator)
                 self.meter.spend(cost(1, common.bit_length()))
         return common
 
@@ -156,9 +168,9 @@ class ClosedLoop:
         """
         if self.n_experts == 1:
             return [0]
-        seen = [most + ceil(error * GRID) for most, error in zip(largest, self.observation_errors, strict=True)]
+        seen = [most - _floored(-error) for most, error in zip(largest, self.observation_errors, strict=True)]
         sizes = [
-            ceil(abs(b) * GRID) + 1 + sum(map(mul, map(abs, rows[0]), seen)) // self.denominators[0]
+            1 - _floored(-abs(b)) + sum(map(mul, map(abs, rows[0]), seen)) // self.denominators[0]
             for rows, b in zip(self.linears, bias, strict=False)
         ]
         if max(sizes) >= LARGEST * GRID:
@@ -167,20 +179,29 @@ class ClosedLoop:
 
     def _largest_states(self) -> list[int]:
         """Largest absolute values of the states before every step, as far as they meet the needs, times GRID."""
+        rows = [(row, list(map(abs, row))) for row in self.integer_matrix]
         pushes = [
-            (floor((min(column) - most) * GRID), ceil((max(column) + most) * GRID))
+            (_floored(min(column) - most), -_floored(-max(column) - most))
             for column, most in zip(zip(*self.offsets, strict=True), self.radius, strict=True)
         ]
         clips = [self._clip(k) for k in range(self.d)]
-        box = [(floor(low * GRID), ceil(high * GRID)) for low, high in self.box]
+        low, high = [_floored(low) for low, _ in self.box], [-_floored(-high) for _, high in self.box]
         largest = [0] * self.d
+        self.meter.spend(max(self.steps, 1) * cost(self.d**2, 2048))
         for _ in range(max(self.steps, 1)):
-            largest = [max(most, -low, high) for most, (low, high) in zip(largest, box, strict=True)]
+            largest = list(map(max, largest, map(neg, low), high))
             if max(largest) >= LARGEST * GRID:
                 raise CertificateError("states may be beyond the range of float64")
-            self.meter.spend(cost(self.d**2, 2048))
-            parts = zip(self.integer_matrix, pushes, clips, strict=True)
-            box = [self._next_side(row, box, push, clip) for row, push, clip in parts]
+            middles, widths = list(map(add, low, high)), list(map(sub, high, low))
+            low, high = [], []
+            for (row, sizes), push, clip in zip(rows, pushes, clips, strict=True):
+                middle, reach = sum(map(mul, row, middles)), sum(map(mul, sizes, widths))
+                least = (middle - reach) // (2 * self.step) + push[0]
+                most = -((-middle - reach) // (2 * self.step)) + push[1]
+                least = least if clip[0] is None else max(least, clip[0])
+                most = most if clip[1] is None else min(most, clip[1])
+                low.append(least)
+                high.append(max(least, most))  # if there is no such state, any side will do
         return largest
 
     def _clip(self, k: int) -> tuple[int | None, int | None]:
@@ -188,39 +209,34 @@ class ClosedLoop:
         sides: list[list[int]] = [[], []]
         for row, bound in self.needs:
             if row[k] and not any(row[:k] + row[k + 1 :]):
-                side = bound / row[k] * GRID
-                sides[row[k] > 0].append(ceil(side) if row[k] > 0 else floor(side))
+                side = bound / row[k]
+                sides[row[k] > 0].append(-_floored(-side) if row[k] > 0 else _floored(side))
         return max(sides[0], default=None), min(sides[1], default=None)
 
-    def _next_side(
-        self, row: list[int], box: list[tuple[int, int]], push: tuple[int, int], clip: tuple[int | None, int | None]
-    ) -> tuple[int, int]:
-        """A state one step after those of a box, rounded outwards; if there is none, any side will do."""
-        least = most = 0
-        for a, (low, high) in zip(row, box, strict=True):
-            least += a * (low if a > 0 else high)
-            most += a * (high if a > 0 else low)
-        low, high = least // self.step + push[0], -(-most // self.step) + push[1]
-        if clip[0] is not None:
-            low = max(low, clip[0])
-        if clip[1] is not None:
-            high = min(high, clip[1])
-        return low, max(low, high)
+    def _make_gains(self, i: int, t: int) -> list[tuple[int, ...]]:
+        """What every action adds to function i at time t if it is taken at time 0, at time 1, and so on before t."""
+        return [self.gain(i, ahead) for ahead in reversed(range(t))]
 
-    def _make_gains(self, i: int) -> list[tuple[int, ...]]:
-        """What the actions add to function i after all steps, after all but one, and so on; at last one step later."""
-        self.meter.hold(self.steps * len(self.offsets), self.bits)
-        return [
-            tuple(
-                sum(map(mul, self._linear(t, i), offset)) * self.scale // (self.denominators[t] * self.step)
-                for offset in self.integer_offsets
-            )
-            for t in reversed(range(self.steps))
-        ]
+    def _make_gain(self, i: int, ahead: int) -> tuple[int, ...]:
+        """What every action adds to function i so many steps after the state to which it leads."""
+        self.meter.hold(len(self.offsets), self.bits)
+        row, denominator = self._linear(ahead, i), self.denominators[ahead] * self.step
+        return tuple([sum(map(mul, row, offset)) * self.scale // denominator for offset in self.integer_offsets])
+
+    def _make_pushes(self, i: int) -> list[tuple[int, ...]]:
+        """For every action, what it adds to function i in the state to which it leads, one step later, and so on."""
+        self.meter.hold(self.steps * len(self.offsets))
+        return list(zip(*(self.gain(i, ahead) for ahead in range(self.steps)), strict=True))
 
     def _make_worst(self, i: int) -> list[int]:
         """The most that actions of so many steps add to function i."""
-        return list(accumulate(map(max, reversed(self.gains(i))), initial=0))
+        return list(accumulate((max(self.gain(i, ahead)) for ahead in range(self.steps)), initial=0))
+
+    def _make_limits_ahead(self, t: int, i: int) -> list[int]:
+        """What actions before t may add to need i at time t, t + 1, and so on: no later one breaks it then."""
+        self.meter.hold(self.steps - t + 1, self.bits)
+        worst = self.worst(i)
+        return [self.outright(then, i) - worst[then - t] for then in range(t, self.steps + 1)]
 
     def _make_outright(self, t: int, i: int) -> int:
         """Condition i holds at time t of every first state if its constant part is at most this."""
@@ -290,11 +306,10 @@ class ClosedLoop:
         """Coefficients of function i of the state at time t, times the denominators of functions and of t steps."""
         rows = self.linears[i]
         while len(rows) <= t:
-            before = rows[-1]
-            bits = self.matrix_bits + max(value.bit_length() for value in before)
+            bits, before = self.linear_bits[len(rows)], rows[-1]
             self.meter.spend(cost(self.d * (self.d + len(self.offsets)), bits))  # it will meet all offsets, too
             self.meter.hold(self.d, bits)
-            rows.append([sum(map(mul, before, column)) for column in zip(*self.integer_matrix, strict=True)])
+            rows.append([sum(map(mul, before, column)) for column in self.columns])
         return rows[t]
 
     def _make_swing(self, i: int, j: int | None = None) -> list[int]:
@@ -309,6 +324,11 @@ class ClosedLoop:
             swing = sum(map(mul, map(abs, map(sub, *rows)), self.integer_radius)) * self.scale
             total.append(total[-1] - (-swing // (self.denominators[t] * self.step)))
         return total
+
+
+def _floored(value: Fraction) -> int:
+    """A number in multiples of 1/GRID, rounded down."""
+    return value.numerator * GRID // value.denominator
 
 
 def _over(denominator: int, value: Fraction) -> int:

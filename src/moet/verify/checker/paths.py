@@ -16,7 +16,8 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
   of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
   holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is nobody
   in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action on,
-  every need holds whatever is done.
+  every need holds whatever is done, of every first state; but for those that its references name (time·needs + need,
+  with multipliers of 1), which need a ``BOUND`` each, in this order.
 
 Multipliers combine rows to a contradiction, or to the bound in question. The name of a row is t·(E² + 2d + G) + k:
 with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
@@ -27,7 +28,7 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 from __future__ import annotations
 
 from math import ldexp
-from operator import getitem
+from operator import getitem, le
 from typing import NamedTuple
 
 from moet.errors import CertificateError
@@ -110,6 +111,7 @@ class _Walk:
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
         self.values: list[dict[int, int]] = [{} for _ in range(n_times)]
+        self.n_needs = loop.first_goal - loop.first_need
         self.experts: list[int | None] = [None] * n_times
         self.tests: list[Tests] = [{} for _ in range(n_times)]
         self.missed = [-1] * n_times
@@ -140,7 +142,7 @@ class _Walk:
         self.values[t + 1] = {}
         self._miss(t + 1, -1)
         for i in range(loop.first_need, loop.first_goal):
-            kind, multipliers = self._record()
+            kind, multipliers = self.records.record()
             if kind == BOUND:
                 self._bound(t + 1, i, multipliers)
             elif kind == OPEN and i == loop.first_need:
@@ -150,7 +152,7 @@ class _Walk:
                 self._contradiction(multipliers, t)
                 return
             elif kind == SURE and i == loop.first_need and not loop.goals:
-                self._sure(t + 1)
+                self._sure(t + 1, multipliers)
                 return
             else:
                 raise CertificateError(f"record {kind} where a condition is due")
@@ -164,7 +166,7 @@ class _Walk:
 
     def _miss_goal(self, t: int) -> None:
         for i in range(len(self.loop.goals)):
-            kind, multipliers = self._record()
+            kind, multipliers = self.records.record()
             self._miss(t, i)
             if kind == DEAD:
                 self._contradiction(multipliers, t)
@@ -176,13 +178,12 @@ class _Walk:
     def _expand(self, t: int) -> None:
         pieces: list[_Piece] = []
         for e in range(self.loop.n_experts):
-            kind, multipliers = self._record()
+            kind, multipliers = self.records.record()
             if kind == BOTH and e == 0 and not self.loop.goals:
                 self._push(t, self._free(multipliers))
                 return
             if kind == DEAD:
-                self._choose(t, self.pieces[e][0])
-                self._contradiction(multipliers, t)
+                self._dead(t, e, multipliers)
             elif kind == OPEN:
                 found = self._tree(t, e, 0)
                 pieces += _merged(found) if self.coarse == WITHIN else found
@@ -193,6 +194,17 @@ class _Walk:
         if len(pieces) > 1 and _agree(pieces):
             pieces = [_Piece(None, {}, pieces[0].action)]
         self._push(t, pieces)
+
+    def _dead(self, t: int, e: int, multipliers: Multipliers) -> None:
+        """Confirm that nobody chooses expert e at time t."""
+        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:  # most often another one is ahead of it everywhere
+            j = multipliers[0][0] - t * self.per_step - e * self.loop.n_experts
+            if 0 <= j < self.loop.n_experts and j != e:
+                _, least, limit = self.loop.rival(t, e, j)
+                if least >= (limit + self._value(t, e) - self._value(t, j)) * self.loop.x_denominator:
+                    return
+        self._choose(t, self.pieces[e][0])
+        self._contradiction(multipliers, t)
 
     def _push(self, t: int, pieces: list[_Piece]) -> None:
         self.stack.extend([(t, piece) for piece in reversed(pieces)])
@@ -208,7 +220,7 @@ class _Walk:
         own, tree = self.pieces[e], self.loop.trees[e]
         if own[node].action is not None:
             return [own[node]]
-        kind, multipliers = self._record()
+        kind, multipliers = self.records.record()
         if kind == BOTH:
             pieces = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
         elif kind == LEFT or kind == RIGHT:
@@ -218,17 +230,13 @@ class _Walk:
             pieces = self._tree(t, e, left if kind == LEFT else right)
         else:
             raise CertificateError(f"record {kind} where a split is due")
-        return [own[node]._replace(action=pieces[0].action)] if _agree(pieces) else pieces
+        return [_Piece(e, own[node].tests, pieces[0].action)] if _agree(pieces) else pieces
 
     def _choose(self, t: int, piece: _Piece) -> None:
         self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
 
     def _miss(self, t: int, condition: int) -> None:
         self.experts[t], self.tests[t], self.missed[t], self.rows[t] = None, {}, condition, {}
-
-    def _record(self) -> tuple[int, Multipliers]:
-        code = self.records.code()
-        return (code % 8, self.records.multipliers(code // 8)) if code >= 8 else (code, [])
 
     def _contradiction(self, multipliers: Multipliers, last: int) -> None:
         """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
@@ -250,15 +258,18 @@ class _Walk:
 
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
         """Confirm that condition i holds at time t of all that rows of earlier times leave."""
+        if self._value(t, i) > self.loop.outright(t, i):
+            self._at_most(t, i, self._value(t, i), t - 1, multipliers)
+
+    def _at_most(self, t: int, i: int, constant: int, last: int, multipliers: Multipliers) -> None:
+        """Confirm that condition i with this constant part holds at time t of all that rows up to ``last`` leave."""
         loop = self.loop
-        if self._value(t, i) <= loop.outright(t, i):
-            return
         row, _, limit = loop.condition(t, i)
         factors, bits = self._factors(multipliers)
         total = [-a << bits for a in row]
-        room = limit - self._value(t, i) << bits
+        room = limit - constant << bits
         for (name, _), factor in zip(multipliers, factors, strict=True):
-            row, _, most, _ = self._named(name, t - 1)
+            row, _, most, _ = self._named(name, last)
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
             room -= factor * most
         if -loop.least(total) > room * loop.x_denominator:
@@ -276,14 +287,27 @@ class _Walk:
         for i in range(self.loop.first_need, self.loop.first_goal):
             self._bound(t, i, [])
 
-    def _sure(self, t: int) -> None:
-        """Confirm that all needs hold from time t on, whatever the actions will be."""
-        loop = self.loop
-        self.loop.meter.spend((loop.first_goal - loop.first_need) * (loop.steps - t + 1) * (t + 1))
-        for i in range(loop.first_need, loop.first_goal):
-            for then, rest in enumerate(loop.worst(i)[: loop.steps - t + 1], t):
-                if self._sum(t, i, then) + rest > loop.outright(then, i):
-                    raise CertificateError(f"condition {i - loop.first_need} may fail at time {then}, not earlier")
+    def _sure(self, t: int, named: Multipliers) -> None:
+        """Confirm that all needs hold from time t on, whatever the actions will be; those named, by a record each."""
+        loop, doubtful = self.loop, {name for name, _ in named}
+        loop.meter.spend(self.n_needs * (loop.steps - t + 1) * (t + 1))
+        known = [self._ahead(t, loop.first_need + i) for i in range(self.n_needs)]
+        for i, values in enumerate(known):
+            limits = loop.limits_ahead(t, loop.first_need + i)
+            if all(map(le, values, limits)):
+                continue
+            for then, (value, limit) in enumerate(zip(values, limits, strict=True), t):
+                if value > limit and then * self.n_needs + i not in doubtful:
+                    raise CertificateError(f"condition {i} may fail at time {then}, not earlier")
+        for name, number in named:
+            then, i = divmod(name, self.n_needs)
+            if number != 1.0 or not t <= then <= loop.steps:
+                raise CertificateError(f"condition {i} at time {then} is none of those after time {t - 1}")
+            kind, multipliers = self.records.record()
+            if kind != BOUND:
+                raise CertificateError(f"record {kind} where a condition is due")
+            most = known[i][then - t] + loop.worst(loop.first_need + i)[then - t]
+            self._at_most(then, loop.first_need + i, most, t - 1, multipliers)
 
     def _named(self, name: int, last: int) -> Row:
         """The row of that name on the way to the frame at hand."""
@@ -321,30 +345,38 @@ class _Walk:
     def _value(self, t: int, i: int) -> int:
         """Constant part of function i at time t."""
         known = self.values[t]
-        if i not in known:
-            known[i] = self.loop.scaled_bias[i] + self._sum(t, i, t)
-        return known[i]
+        if i in known:
+            return known[i]
+        value = known[i] = self.loop.scaled_bias[i] + sum(map(getitem, self.loop.gains(i, t), self.actions))
+        return value
 
-    def _sum(self, t: int, i: int, then: int) -> int:
-        """What the actions before time t add to function i at a time that is not before it."""
-        first = self.loop.steps - then
-        return sum(map(getitem, self.loop.gains(i)[first : first + t], self.actions))
+    def _ahead(self, t: int, i: int) -> list[int]:
+        """What the actions before time t add to need i at this time, one step later, and so on to the end."""
+        if t == 0:
+            return [0] * (self.loop.steps + 1)
+        pushes = self.loop.pushes(i)
+        done = [pushes[action][t - 1 - k :] for k, action in enumerate(self.actions[:t])]
+        return list(map(sum, zip(*done, strict=False)))  # the first of them, of the first step, is the shortest
 
 
 def _merged(pieces: list[_Piece]) -> list[_Piece]:
     """One piece per action, with what the tests of its parts have in common."""
     merged: dict[int | None, _Piece] = {}
     for piece in pieces:
-        before = merged.get(piece.action, piece)
+        before = merged.get(piece.action)
+        if before is None:
+            merged[piece.action] = piece
+            continue
         common = {
-            (feature, left): max(limit, piece.tests[feature, left]) if left else min(limit, piece.tests[feature, left])
-            for (feature, left), limit in before.tests.items()
-            if (feature, left) in piece.tests
+            test: (max if test[1] else min)(limit, piece.tests[test])
+            for test, limit in before.tests.items()
+            if test in piece.tests
         }
         expert = piece.expert if piece.expert == before.expert else None
-        merged[piece.action] = piece._replace(expert=expert, tests=common)
+        merged[piece.action] = _Piece(expert, common, piece.action)
     return list(merged.values())
 
 
 def _agree(pieces: list[_Piece]) -> bool:
-    return len({piece.action for piece in pieces}) == 1
+    action = pieces[0].action if pieces else None
+    return action is not None and all(piece.action == action for piece in pieces)

@@ -8,11 +8,23 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from moet.errors import CertificateError
 from moet.verify.checker.plain_schema import PlainColumn, plain_columns, schema_document
-from moet.verify.checker.reading import double, items, members, parse, plain, read_file, shown, text, whole
+from moet.verify.checker.reading import (
+    all_double,
+    all_whole,
+    double,
+    items,
+    members,
+    parse,
+    plain,
+    read_file,
+    shown,
+    text,
+)
 
 HEAD = ("format", "version", "prediction", "feature_names", "gate", "trees")
 ARRAYS = ("feature", "threshold", "left", "right", "value")
@@ -20,6 +32,8 @@ _CLASS_TYPES = {"U": "str", "i": "int", "f": "float", "b": "bool"}
 _LABELS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 _TOLERANCE = 1e-6
 """By how much the probabilities of a node may miss 1."""
+_MISS = _TOLERANCE * (1 + 1e-6)
+"""The same, for a sum that was rounded."""
 
 Label = str | int | float | bool
 T = TypeVar("T")
@@ -211,7 +225,7 @@ def frame(document: dict[str, Any], version: int, answers: str) -> Frame:
     gate = members(document["gate"], "gate", ("weights", "bias"))
     names = [text(name, "feature_names") for name in items(document["feature_names"], "feature_names")]
     weights = matrix(gate["weights"], "gate.weights", len(names))
-    bias = [double(value, "gate.bias") for value in items(gate["bias"], "gate.bias", len(weights))]
+    bias = all_double(items(gate["bias"], "gate.bias", len(weights)), "gate.bias")
     if not names or not weights or len(set(names)) < len(names):
         raise CertificateError("a mixture needs an expert, a feature, and different names of features")
     return Frame(document["prediction"], names, weights, bias, items(document["trees"], "trees", len(weights)))
@@ -255,7 +269,9 @@ def _classes(document: Any) -> tuple[str, list[Any]]:
 
 def matrix(value: Any, where: str, width: int) -> list[list[float]]:
     """Rows of so many float64 numbers."""
-    return [[double(number, where) for number in items(row, where, width)] for row in items(value, where)]
+    rows = [items(row, where, width) for row in items(value, where)]
+    numbers = all_double(list(chain.from_iterable(rows)), where)
+    return [numbers[i : i + width] for i in range(0, len(numbers), width)] if width else rows
 
 
 def arrays_of(parts: dict[str, Any], where: str, n_features: int, width: int) -> dict[str, list[Any]]:
@@ -264,10 +280,10 @@ def arrays_of(parts: dict[str, Any], where: str, n_features: int, width: int) ->
     if not n_nodes:
         raise CertificateError(f"{where} has no node")
     feature, left, right = (
-        [whole(value, f"{where}.{name}", -1, most - 1) for value in items(parts[name], f"{where}.{name}", n_nodes)]
+        all_whole(items(parts[name], f"{where}.{name}", n_nodes), f"{where}.{name}", -1, most - 1)
         for name, most in (("feature", n_features), ("left", n_nodes), ("right", n_nodes))
     )
-    threshold = [double(value, f"{where}.threshold") for value in items(parts["threshold"], where, n_nodes)]
+    threshold = all_double(items(parts["threshold"], where, n_nodes), f"{where}.threshold")
     # what a leaf has there is ignored, and written as 0
     threshold = [0.0 if tested < 0 else value for tested, value in zip(feature, threshold, strict=True)]
     rows = matrix(items(parts["value"], f"{where}.value", n_nodes), f"{where}.value", width)
@@ -276,12 +292,12 @@ def arrays_of(parts: dict[str, Any], where: str, n_features: int, width: int) ->
 
 def _tree(arrays: dict[str, list[Any]], where: str) -> PlainTree:
     check_shape(arrays, where)
-    label = []
-    for feature, row in zip(arrays["feature"], arrays["value"], strict=True):
-        if any(not 0 <= share <= 1 + _TOLERANCE for share in row) or abs(sum(row) - 1) > _TOLERANCE * (1 + 1e-6):
-            raise CertificateError(f"{where}: a row of value must have numbers from 0 to 1 that sum to 1")
-        label.append(row.index(max(row)) if feature < 0 else -1)
     feature, threshold, left, right, value = (arrays[name] for name in ARRAYS)
+    totals, largest = list(map(sum, value)), list(map(max, value))
+    least = min(map(min, value))
+    if not 0 <= least <= max(largest) <= 1 + _TOLERANCE or max(abs(total - 1) for total in totals) > _MISS:
+        raise CertificateError(f"{where}: a row of value must have numbers from 0 to 1 that sum to 1")
+    label = [row.index(most) if tested < 0 else -1 for tested, row, most in zip(feature, value, largest, strict=True)]
     return PlainTree(feature, threshold, left, right, label, value)
 
 

@@ -127,30 +127,40 @@ def _float(text: str) -> float:
     return value
 
 
-def _bounded(text: str) -> None:
-    """Complain if a text is no number, or one of too many digits."""
+def _bounded(text: str) -> tuple[str | None, ...]:
+    """The parts of a number: of a fraction, or before and after the point, and exponent; of not too many digits."""
     match = _NUMBER.fullmatch(text) if len(text) <= 2 * MOST_DIGITS + 2 else None
-    if match is None or len(match[3] or "") + len(match[4] or "") > MOST_DIGITS:
+    parts: tuple[str | None, ...] = match.groups() if match is not None else ()
+    if not parts or len(parts[2] or "") + len(parts[3] or "") > MOST_DIGITS:
         raise CertificateError(f"{shown(text)} is no number, or has more than {MOST_DIGITS} digits")
-    if any(len(part or "") > MOST_DIGITS for part in match.groups()) or abs(int(match[5] or 0)) > LARGEST_EXPONENT:
+    if any(len(part) > MOST_DIGITS for part in parts if part) or abs(int(parts[4] or 0)) > LARGEST_EXPONENT:
         raise CertificateError(
             f"the number {shown(text)} has more than {MOST_DIGITS} digits, or an exponent beyond {LARGEST_EXPONENT}"
         )
+    return parts
+
+
+def _written(text: str) -> Fraction:
+    """The number that a text stands for."""
+    if len(text) < _FEW and text.isascii() and text.removeprefix("-").isdigit():  # as most coefficients are
+        return Fraction(int(text))
+    top, bottom, before, after, exponent = _bounded(text)
+    sign = -1 if text[0] == "-" else 1
+    if bottom is not None:
+        return Fraction(sign * int(top or 0), int(bottom))
+    digits, shift = sign * int((before or "") + (after or "")), int(exponent or 0) - len(after or "")
+    return Fraction(digits, 10**-shift) if shift < 0 else Fraction(digits * 10**shift)
 
 
 def exact(value: Any, where: str) -> Fraction:
     """The number that is meant: a string is what is written, a float its binary value."""
-    if type(value) is str:
-        if len(value) < _FEW and value.isascii() and value.removeprefix("-").isdigit():  # as most coefficients are
-            return Fraction(int(value))
-        _bounded(value)
-    elif type(value) is not int and not (type(value) is float and math.isfinite(value)):
+    if type(value) is not str and type(value) is not int and not (type(value) is float and math.isfinite(value)):
         raise CertificateError(f"{where} has {shown(value)} where a number is due")
     try:
-        number = Fraction(value)
+        number = _written(value) if type(value) is str else Fraction(value)
     except (ValueError, ZeroDivisionError):
         raise CertificateError(f"{where} has {shown(value)}, which is no number") from None
-    if abs(number) >= _LARGEST:
+    if abs(number.numerator) >= _LARGEST * number.denominator:
         raise CertificateError(f"{where} has {shown(value)}, which is beyond the range of float64")
     return number
 
@@ -173,6 +183,20 @@ def whole(value: Any, where: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise CertificateError(f"{where} must be an integer from {least} to {most}, got {shown(value)}")
     return value
+
+
+def all_double(values: list[Any], where: str) -> list[float]:
+    """Float64 numbers; at once if they are ordinary ones."""
+    if set(map(type, values)) <= {float} and all(map(math.isfinite, values)):
+        return values
+    return [double(value, where) for value in values]
+
+
+def all_whole(values: list[Any], where: str, least: int, most: int) -> list[int]:
+    """Integers of a range; at once if they are ordinary ones."""
+    if set(map(type, values)) == {int} and least <= min(values) and max(values) <= most:
+        return values
+    return [whole(value, where, least, most) for value in values]
 
 
 def items(value: Any, where: str, size: int | None = None) -> list[Any]:

@@ -50,6 +50,7 @@ from moet.verify.loops.paths.state import (
     EXHAUSTED,
     EXPERT,
     MET,
+    MOST_DOUBTFUL,
     N_PIECES,
     N_POINTS,
     N_ROWS,
@@ -85,7 +86,7 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     """
     counts = s.counts
     last = len(tables.rows) - 1
-    room = len(s.codes) - (tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals)
+    room = len(s.codes) - (tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals + MOST_DOUBTFUL + 1)
     s.frames[:, CODES_FROM] = -1  # earlier records are out of reach
     while counts[STACK] > 0:
         if budget == 0 or counts[CODES] > room:
@@ -137,18 +138,61 @@ def _leave(s: Any, frame: int) -> None:
 @njit(**INLINED)
 def _needs_no_search(tables: Any, s: Any, frame: int) -> bool:
     """Whether all conditions hold from a frame on to the end, whatever is done; then that is recorded."""
-    time, last = s.frames[frame, TIME], len(tables.rows) - 1
     first = tables.coefficients.shape[0] - tables.n_needs - tables.n_goals
-    for then in range(last, time - 1, -1):  # what will go wrong does so late
+    codes, refs, n_doubtful = s.counts[CODES], s.counts[REFS], 0
+    for then in range(len(tables.rows) - 1, s.frames[frame, TIME] - 1, -1):  # what will go wrong does so late
         for i in range(tables.n_needs):
-            value = tables.worst[then - time, i]
-            for k in range(tables.matrix.shape[0]):
-                term = tables.later[then - time, i, k] * s.constants[frame, k]
-                value += term + ROW_MARGIN * abs(term)
-            if not value < tables.limit[then, first + i] - tables.margin[first + i] - tables.span[then, first + i]:
+            enough = _room(tables, s, frame, then, i)
+            if tables.span[then, first + i] < enough:
+                continue
+            if n_doubtful == MOST_DOUBTFUL or _exceeds(tables, s, frame, then, first + i, enough):
+                s.counts[REFS] = refs
                 return False
-    record(s, SURE, NONE, NONE, 1.0)
+            s.refs[s.counts[REFS]], s.numbers[s.counts[REFS]] = then * tables.n_needs + i, 1.0
+            s.counts[REFS] += 1
+            n_doubtful += 1
+    s.codes[codes] = SURE + 8 * n_doubtful
+    s.counts[CODES] += 1
+    for at in range(refs, refs + n_doubtful):
+        then, i = s.refs[at] // tables.n_needs, s.refs[at] % tables.n_needs
+        aim(tables, s, then, first + i, 1.0)
+        span, enough = tables.span[then, first + i], _room(tables, s, frame, then, i)
+        status, scale = solve(s, len(s.place) + s.refs[at], s.frames[frame, N_ROWS], span, enough)
+        if status == BELOW:
+            record(s, BOUND, NONE, status, scale)
+            continue
+        s.counts[CODES], s.counts[REFS] = codes, refs
+        if status == EMPTY:
+            record(s, VOID, NONE, status, scale)
+            return True
+        if status == OPTIMAL:
+            remember(s, frame)
+        return False
     return True
+
+
+@njit(**INLINED)
+def _room(tables: Any, s: Any, frame: int, then: int, i: int) -> float:
+    """What is left to a need at a later time, whatever is done until then, for the part that depends on x_0."""
+    ahead = then - s.frames[frame, TIME]
+    first = tables.coefficients.shape[0] - tables.n_needs - tables.n_goals
+    value = tables.worst[ahead, i]
+    for k in range(tables.matrix.shape[0]):
+        term = tables.later[ahead, i, k] * s.constants[frame, k]
+        value += term + ROW_MARGIN * abs(term)
+    return tables.limit[then, first + i] - tables.margin[first + i] - value
+
+
+@njit(**INLINED)
+def _exceeds(tables: Any, s: Any, frame: int, then: int, function: int, most: float) -> bool:
+    """Whether the part of a function that depends on x_0 is too large at one of a frame's points."""
+    for p in range(s.frames[frame, N_POINTS]):
+        value = 0.0
+        for k in range(tables.matrix.shape[0]):
+            value += tables.rows[then, function, k] * s.points[frame, p, k]
+        if value >= most:
+            return True
+    return False
 
 
 @njit(**INLINED)

@@ -21,6 +21,7 @@ from moet.verify.loops.paths.state import (
     REFS,
     REFS_TO,
     SHORT,
+    SHORT_UNITS,
     SILENT,
     TIME,
     USED,
@@ -264,6 +265,13 @@ def _move(values: Any, first: int, end: int, to: int) -> None:
 
 
 @njit(**INLINED)
+def _short(number: float) -> float:
+    """A multiplier that was rounded to a short number, without what scaling it there and back has changed."""
+    near = np.rint(number * SHORT_UNITS) / SHORT_UNITS
+    return near if abs(near - number) <= 1e-15 * number else number
+
+
+@njit(**INLINED)
 def record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
     """Write a record: its kind, the guard it rules out (multiplier 1), and the rows that prove it."""
     counts = s.counts
@@ -280,7 +288,7 @@ def record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
             row = s.basis[i]
             if row >= 0 and s.dual[i] > 0.0:
                 s.refs[at] = s.names[row]
-                s.numbers[at] = s.dual[i] * scale / s.scales[row]
+                s.numbers[at] = _short(s.dual[i] * scale / s.scales[row])
                 at += 1
     for i in range(first, at):
         time = s.refs[i] // counts[PER_STEP]

@@ -165,6 +165,8 @@ class PathSearch:
 
     def _look_at_start(self) -> Verdict | None:
         """A verdict that the first states give already."""
+        if _starts_well(self.system):
+            return None
         trace = unsafe_first_state(self.system) if not self.goals else None
         verdict = outside_domain(self.system) if trace is None else Refuted(trace=trace)
         return None if verdict is None else replace(verdict, effort=self._effort())
@@ -296,6 +298,12 @@ class PathSearch:
 
 
 @lru_cache(maxsize=8)  # one system is often asked about many policies
+def _starts_well(system: AffineSystem) -> bool:
+    """Whether all first states are safe and in the domain."""
+    return unsafe_first_state(system) is None and outside_domain(system) is None
+
+
+@lru_cache(maxsize=8)
 def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals: tuple[HalfSpace, ...]) -> AffineLoop:
     d = system.n_states
     low, high = np.array(system.initial, dtype=np.float64).T

@@ -42,6 +42,12 @@ WAYS = 3
 SHORT = (3, 8, 16)
 """Binary digits of multipliers that are tried, from short to long."""
 
+SHORT_UNITS = 2.0**24
+"""The checker takes multiples of one over this as they are, which keeps its integers short."""
+
+MOST_DOUBTFUL = 31
+"""Conditions that a record may name which hold from a frame on only of the first states that are left."""
+
 MOST_POINTS = 8
 """Known points that a frame can keep."""
 
@@ -142,4 +148,4 @@ class Search(NamedTuple):
 
 def most_records(policy: Policy, tables: Tables) -> int:
     """Records that one piece can need."""
-    return tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals
+    return tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals + MOST_DOUBTFUL + 1
