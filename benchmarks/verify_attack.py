@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import files, forgeries, inputs, loops, outputs
+from attack import files, forgeries, inputs, loops, outputs, shields
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -73,6 +73,7 @@ KINDS = {
     "three states": Kind(loops.attack_three_states, 0.2),
     "long paths": Kind(loops.attack_long, 0.3),
     "forged": Kind(forgeries.forge, 22),
+    "forged shield": Kind(shields.attack_shield, 2),
     "hostile file": Kind(files.attack_file, 3),
     "two meanings": Kind(files.attack_meaning, 6.3),
 }

@@ -47,7 +47,7 @@ def forge(seed: int) -> str:
     changed = copy.deepcopy(proof)
     for _ in range(int(rng.integers(1, 4))):
         changed = CHANGES[int(rng.integers(len(CHANGES)))](rng, changed)
-    changed = _with_fitting_digests(changed)
+    changed = fitting(changed)
     try:
         subjects = [*changed.models, *([changed.system] if changed.system is not None else [])]
         check(container.load(changed.parts), *subjects)
@@ -77,6 +77,11 @@ def proofs() -> list[Proof]:
         _proof(safe(valve, tank, None), [valve], tank),
         _proof(reaches(valve, tank, "level >= 0.95", within=10), [valve], tank),
     ]
+
+
+def simple_loops() -> list[tuple[Mixture, Any]]:
+    """Policies that are proved safe for ever, and their systems."""
+    return [(_valve(), _tank()), (_valve(), _room())]
 
 
 def _proof(verdict: Any, models: list[Mixture], system: Any) -> Proof:
@@ -144,7 +149,7 @@ def cart() -> Any:
 
 def _change_claim(rng: np.random.Generator, proof: Proof) -> Proof:
     """Junk in place of some value of the claim, or a value changed a little."""
-    _replace_somewhere(rng, proof.parts.claim)
+    nudge_somewhere(rng, proof.parts.claim)
     return proof
 
 
@@ -190,14 +195,14 @@ def _other(rng: np.random.Generator, value: Any, is_code: bool) -> Any:
 
 def _change_model(rng: np.random.Generator, proof: Proof) -> Proof:
     """Another model: some number of it changed."""
-    _replace_somewhere(rng, proof.models[int(rng.integers(len(proof.models)))], gentle=0.8)
+    nudge_somewhere(rng, proof.models[int(rng.integers(len(proof.models)))], gentle=0.8)
     return proof
 
 
 def _change_system(rng: np.random.Generator, proof: Proof) -> Proof:
     """Another system: some number or text of it changed."""
     if proof.system is not None:
-        _replace_somewhere(rng, proof.system, gentle=0.8)
+        nudge_somewhere(rng, proof.system, gentle=0.8)
     return proof
 
 
@@ -211,7 +216,7 @@ CHANGES: list[Callable[[np.random.Generator, Proof], Proof]] = [
 ]
 
 
-def _replace_somewhere(rng: np.random.Generator, document: Any, gentle: float = 0.5) -> None:
+def nudge_somewhere(rng: np.random.Generator, document: Any, gentle: float = 0.5) -> None:
     """Change one value, deep inside."""
     here = document
     while True:
@@ -242,7 +247,7 @@ def _junk(rng: np.random.Generator) -> Any:
     return copy.deepcopy(JUNK[int(rng.integers(len(JUNK)))])
 
 
-def _with_fitting_digests(proof: Proof) -> Proof:
+def fitting(proof: Proof) -> Proof:
     """A forger makes digests fit, as far as documents have one."""
     digests = [container.model_digest(model) for model in proof.models]
     claim = proof.parts.claim

@@ -75,25 +75,25 @@ def runs(plain: Plain, system: PlainSystem, steps: int, rng: np.random.Generator
 
 
 def _run(plain: Plain, system: PlainSystem, steps: int, rng: np.random.Generator) -> list[list[Any]]:
-    state: list[Any] = [_between(side, rng) for side in system.initial]
+    state: list[Any] = [between(side, rng) for side in system.initial]
     states = [state]
     for _ in range(steps):
         if not in_domain(system, state):
             break
         noise = [size * int(rng.integers(-2, 3)) / 2 for size in system.noise]
-        answer = plain.deployed(_seen(system, state, noise))
-        drift = [_between(side, rng) for side in system.disturbance]
+        answer = plain.deployed(seen(system, state, noise))
+        drift = [between(side, rng) for side in system.disturbance]
         state = step(system, state, plain.action(answer, system.actions), drift)
         states.append(state)
     return states
 
 
-def _between(side: Side, rng: np.random.Generator) -> Fraction:
+def between(side: Side, rng: np.random.Generator) -> Fraction:
     share = Fraction(int(rng.choice([0, 0, 1, 2, 3, 4, 4])), 4)
     return side[0] + share * (side[1] - side[0])
 
 
-def _seen(system: PlainSystem, state: Sequence[Any], noise: Sequence[Fraction]) -> list[float]:
+def seen(system: PlainSystem, state: Sequence[Any], noise: Sequence[Fraction]) -> list[float]:
     return [_rounded(_sum(value, error), system.float32) for value, error in zip(state, noise, strict=True)]
 
 
@@ -175,12 +175,12 @@ def in_domain(system: PlainSystem, state: Sequence[Any]) -> bool:
 def possible_answers(plain: Plain, system: PlainSystem, state: Sequence[Any]) -> set[Any]:
     """Answers of the policy to what it may see of a state, with the noise at its ends, in the middle and between."""
     if not any(system.noise):
-        return {plain.deployed(_seen(system, state, system.noise))}
+        return {plain.deployed(seen(system, state, system.noise))}
     shares = [Fraction(k, 4) for k in range(-4, 5)]
     answers = set()
     for chosen in product(*(shares if size else shares[:1] for size in system.noise)):
         noise = [size * share for size, share in zip(system.noise, chosen, strict=True)]
-        beside = [neighbours(value) for value in _seen(system, state, noise)]
+        beside = [neighbours(value) for value in seen(system, state, noise)]
         answers.update(plain.deployed(list(point)) for point in zip(*beside, strict=True))
     return answers
 

@@ -1,5 +1,8 @@
 """A share of the attacks of benchmarks/verify_attack.py, which makes a hundred thousand."""
 
+import copy
+
+import numpy as np
 import pytest
 from verify_attack import KINDS, attempt
 
@@ -12,3 +15,17 @@ def test_no_attack_succeeds(kind):
     pytest.importorskip("mpmath")
     defects = [outcome for seed in range(PER_KIND) if (outcome := attempt(kind, seed)).defect]
     assert not defects
+
+
+def test_a_forged_shield_that_slipped_through_would_be_seen(monkeypatch):
+    """The attack on shields is not idle: with a checker that believes everything, runs leave the safe set."""
+    pytest.importorskip("mpmath")
+    from attack import shields
+
+    forged = copy.deepcopy(shields.shields()[0])
+    numbers = forged.parts.claim["shield"]
+    numbers["limits"] = [None if cell is None else [9.0 for _ in cell] for cell in numbers["limits"]]
+    numbers["top"], numbers["bottom"] = [9.0], [-9.0]
+    monkeypatch.setattr("moet.shield.shield.check", lambda *subjects: None)
+    with pytest.raises(AssertionError, match="forged shield"):
+        shields._judge(forged, np.random.default_rng(0))

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from moet.errors import InputError
-from moet.shield import ShieldedEnv
+from moet.shield import Shield, ShieldedEnv
+from moet.verify import systems
 
 
 def pole():
@@ -131,3 +132,41 @@ def test_an_action_that_is_dropped_is_noticed_when_it_matters_and_remembered(pol
     assert told[0]
     assert not told[-1]
     assert told == sorted(told, reverse=True)
+
+
+class ThreeTorques(gymnasium.ActionWrapper):
+    """Pendulum with torques −2, 0 and 2."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = gymnasium.spaces.Discrete(3)
+
+    def action(self, action):
+        return np.array([2.0 * (action - 1)], np.float32)
+
+
+@pytest.fixture(scope="module")
+def pendulum_shield():
+    from moet.distill.safe_law import safe_law
+
+    law = safe_law(systems.pendulum(), widen=False)
+    return Shield(law.verdict.certificate, law.policy, systems.pendulum())
+
+
+@pytest.mark.parametrize("name", ["all the same", "random"])
+def test_pendulum_stays_up_whatever_is_wanted(pendulum_shield, name):
+    env = ShieldedEnv(ThreeTorques(gymnasium.make("Pendulum-v1").unwrapped), pendulum_shield)
+    random = np.random.default_rng(0)
+    for seed in range(3):
+        seen, _ = env.reset(seed=seed, options={"x_init": 0.05, "y_init": 0.1})
+        for _ in range(500):
+            seen, *_, info = env.step(2 if name == "all the same" else random.integers(3))
+            assert seen[0] > 0.5
+            assert info["explained"]
+
+
+def test_where_pendulum_hangs_its_shield_refuses_to_start(pendulum_shield):
+    env = ShieldedEnv(ThreeTorques(gymnasium.make("Pendulum-v1").unwrapped), pendulum_shield)
+    env.env.unwrapped.reset = lambda **_: (np.array([-1.0, 0.0, 0.0], np.float32), {})
+    with pytest.raises(InputError, match="does not cover"):
+        env.reset(seed=0)

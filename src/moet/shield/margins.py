@@ -26,8 +26,9 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-_ROOM = 4.0
-"""A shield looks ahead in a box that is this much wider than what the proof of its invariant needed."""
+_ROOMS = (4.0, 2.0, 1.4, 1.1, 1.0)
+"""A shield looks ahead in a box that is this much wider than what the proof of its invariant needed: as wide as steps
+have derivatives in it."""
 
 _PARTS = {1: 64, 2: 16, 3: 8, 4: 4}
 """Parts that a side of the box is cut into to see how fast errors grow, by the number of states; beyond these one."""
@@ -51,14 +52,14 @@ _TINY = Fraction(1, 2**299)
 
 def margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: int) -> dict[str, Any]:
     """Numbers of a shield that looks at most so many steps ahead, from the claim of an invariant."""
-    low, high = _box(claim, system)
+    low, high, slopes = _smooth_box(claim, system)
     largest = np.maximum(np.abs(low), np.abs(high))
     program = step_program(system)
     found = sizes(program, low, high)
     seen = _seen(system, largest)
     added = np.array([float(max(map(abs, side))) for side in system.disturbance]) + _ROUNDING * (1 + found.register)
     added += _CUT_OFF_GROWN * seen
-    shape, growth = _shape(system, low, high, seen + added)
+    shape, growth = _shape(slopes, seen + added)
     errors = _errors(shape, growth, seen, added, steps, (high - low).min())
     template = Template(*(np.array(claim[name], np.float64) for name in ("slice", "edges", "directions")))
     rows = template.rows.tolist()
@@ -92,14 +93,27 @@ def slanted_conditions(system: System) -> list[HalfSpace]:
     return [half for half in system.safe if sum(map(bool, half.coefficients)) > 1]
 
 
-def _box(claim: Mapping[str, Any], system: System) -> tuple[Floats, Floats]:
-    """Where a shield looks ahead: around what the proof needed, within the limits of the system."""
+def _smooth_box(claim: Mapping[str, Any], system: System) -> tuple[Floats, Floats, Floats]:
+    """Where a shield looks ahead, and bounds of all derivatives there; the widest box in which steps have some."""
+    for room in _ROOMS:
+        low, high = _box(claim, system, room)
+        slopes = _slopes(system, low, high)
+        if np.all(np.isfinite(slopes)):
+            return low, high, slopes
+    raise InputError(
+        f"a shield cannot look ahead with the equations of {system.name!r}: where it would have to, a step may "
+        "jump, divide by zero or be infinitely steep"
+    )
+
+
+def _box(claim: Mapping[str, Any], system: System, room: float) -> tuple[Floats, Floats]:
+    """A box around what the proof needed, so much wider, within the limits of the system."""
     most = np.max([block["watch"][: 2 * system.n_states] for block in claim["blocks"]], axis=0)
     first = np.array([[float(high), -float(low)] for low, high in system.initial]).ravel()
     most = np.maximum(most, first)
     low, high = -most[1::2], most[::2]
     least, top = limits_of(system)
-    middle, half = low / 2 + high / 2, _ROOM * (high / 2 - low / 2) + 1e-6
+    middle, half = low / 2 + high / 2, room * (high / 2 - low / 2) + 1e-6
     return np.maximum(middle - half, least), np.minimum(middle + half, top)
 
 
@@ -110,14 +124,8 @@ def _seen(system: System, largest: Floats) -> Floats:
     return noise * (1 + unit) + (largest + noise) * unit + 2.0**-140
 
 
-def _shape(system: System, low: Floats, high: Floats, errors: Floats) -> tuple[Floats, float]:
+def _shape(slopes: Floats, errors: Floats) -> tuple[Floats, float]:
     """Errors in a proportion in which a step makes them larger by one and the same factor, or nearly so; the factor."""
-    slopes = _slopes(system, low, high)
-    if not np.all(np.isfinite(slopes)):
-        raise InputError(
-            f"a shield cannot look ahead with the equations of {system.name!r}: where it would have to, a step may "
-            "jump, divide by zero or be infinitely steep"
-        )
     most = slopes.max(axis=2)
     shape = errors.copy()
     for _ in range(40):
