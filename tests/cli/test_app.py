@@ -30,6 +30,7 @@ def moet_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_commands():
     assert COMMANDS == [
         "audit",
+        "bench archcomp",
         "bench gridworld",
         "bench supervised",
         "bundle",

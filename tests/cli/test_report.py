@@ -73,6 +73,18 @@ def test_unwritable_places_are_refused_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_bench_archcomp_proves_and_checks_again_from_files(run: Run, tmp_path: Path) -> None:
+    names = ["tora_reach", "single_pendulum"]
+    result = run("bench", "archcomp", *names, "--runs", 64, "--check", "--keep", tmp_path / "kept", "--json")
+    assert result.exit_code == Exit.OK, result.output
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["name"] for row in rows] == names
+    assert all(row["verdict"] == "proved" and row["controller"] > 0 for row in rows)
+    assert (tmp_path / "kept" / "tora_reach.cert").exists()
+    assert "| TORA, reach |" in run("bench", "archcomp", "tora_reach", "--runs", 64).stdout
+    assert run("bench", "archcomp", "tora").exit_code == Exit.USAGE
+
+
 def test_bench_gridworld(run: Run) -> None:
     result = run("bench", "gridworld", "--size", 3, "--seeds", 1, "--json")
     assert result.exit_code == Exit.OK

@@ -66,7 +66,7 @@ def test_states_that_do_not_exist_and_proofs_without_sets_are_told(proved):
     with pytest.raises(InputError, match="at least one state"):
         draw_proof(picture, [])
     with pytest.raises(InputError, match="kind 'safe' states no sets that could be drawn"):
-        tube(verify.Certificate("safe", {}), TANK)
+        tube(verify.Certificate("safe", {}), VALVE, TANK)
 
 
 def test_obstacles_are_polygons_and_limits_are_what_is_beyond_them():

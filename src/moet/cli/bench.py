@@ -75,5 +75,42 @@ def supervised(
         typer.echo(markdown(rows), nl=False)
 
 
+@bench.command()
+def archcomp(
+    instances: Annotated[list[str] | None, typer.Argument(help="Names of instances; all by default.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Simulated runs of each controller and network.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the simulated runs.")] = 0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read every certificate again from its file and check it there.")
+    ] = False,
+    keep: Annotated[Path | None, typer.Option(help="Folder for certificates, plants and controllers.")] = None,
+    cpu_limit: Annotated[float, typer.Option(min=0, help="Seconds of CPU time for each proof.")] = 600,
+    as_json: AsJson = False,
+) -> None:
+    """Plants of the ARCH competition and others with small controllers: simulated, proved and checked.
+
+    Published networks are simulated beside them if $MOET_ARCHCOMP names their folder.
+    """
+    import tempfile
+    from dataclasses import asdict
+
+    from moet.study.archcomp.runner import checked_again, results, table
+    from moet.study.tables import to_markdown
+
+    rows = []
+    with tempfile.TemporaryDirectory() as unkept:
+        folder = keep or (Path(unkept) if check else None)
+        for row in results(instances or (), runs=runs, seed=seed, keep=folder, cpu_limit=cpu_limit):
+            rows.append(row)
+            say(f"{row.name}: {row.verdict}{', ' + row.reason if row.reason else ''}")
+            if check and folder is not None and row.verdict == "proved":
+                checked_again(row.name, folder)
+                say(f"{row.name}: checked again from its files")
+    if as_json:
+        print_json({"rows": [asdict(row) for row in rows]})
+    else:
+        typer.echo(to_markdown(table(rows)), nl=False)
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.file import as_mixture, as_model
 from moet.verify.systems.conditions import HalfSpace
+from moet.verify.systems.controls import observed
 from moet.verify.systems.system import System
 
 if TYPE_CHECKING:
@@ -35,10 +37,13 @@ class Segment(NamedTuple):
     high: Floats
 
 
+Kind = Literal["safe", "goal", "avoid"]
+
+
 class Mark(NamedTuple):
     """Conditions to draw: limits, a goal, or what must be avoided, from one time to another."""
 
-    kind: Literal["safe", "goal", "avoid"]
+    kind: Kind
     conditions: tuple[HalfSpace, ...]
     start: float = 0.0
     stop: float = np.inf
@@ -95,41 +100,69 @@ def proof_picture(
     Parameters
     ----------
     certificate : Certificate
-        Of a proof by sets: kind ``"blocks"``, ``"invariant"``, ``"shield"`` or ``"flowpipe"``. It is drawn, not
-        checked: that is :func:`moet.verify.check`'s.
+        Of a proof by sets: kind ``"blocks"``, ``"invariant"``, ``"shield"`` or ``"flowpipe"``. Only the last is
+        checked on the way; for the others that is :func:`moet.verify.check`'s.
     model : mixture, fitted estimator, policy, or path of a model file
     system : System
     marks : sequence of Mark, optional
-        What is demanded; by default what the system demands.
+        What is demanded; by default what the certificate claims, or else what the system demands.
     runs, seed : int
         How many runs are simulated, half of them from corners of the first states; and from which seed.
     """
-    segments, end, endless = tube(certificate, system)
+    segments, end, endless = tube(certificate, model, system)
     times, states = _simulated(model, system, end, runs, seed)
-    drawn = list(demands(system) if marks is None else marks)
+    drawn = list(demands(certificate, system) if marks is None else marks)
     sampled = hasattr(system, "period")
     return ProofPicture(system.states, segments, times, states, drawn, end, endless, "time" if sampled else "step")
 
 
-def demands(system: System) -> list[Mark]:
-    """What a system demands itself: its safe set, what is to be avoided, and its goal."""
-    marks = [Mark("avoid", conditions) for conditions in getattr(system, "avoid", ())]
+def demands(certificate: Certificate, system: System) -> list[Mark]:
+    """What a certificate says is met; or else what the system demands: its safe set, its goal, what to avoid."""
+    if "spec" in certificate.claim:
+        return [_mark(part) for part in certificate.claim["spec"]]
+    marks = [Mark("avoid", conditions) for conditions in system.avoid]
     if system.safe:
         marks.append(Mark("safe", system.safe))
     return [*marks, Mark("goal", system.goal)] if system.goal else marks
 
 
-def tube(certificate: Certificate, system: System) -> tuple[list[Segment], float, bool]:
+def _mark(part: dict[str, Any]) -> Mark:
+    """A requirement of a certificate; what holds from the beginning is a limit, what holds later a goal."""
+    start, stop = float(Fraction(part["from"])), np.inf if part["to"] is None else float(Fraction(part["to"]))
+    conditions = tuple(
+        HalfSpace(tuple(map(Fraction, half["coefficients"])), Fraction(half["bound"]))
+        for half in part["conditions"]
+        if not half.get("norms")  # they are no straight lines
+    )
+    kinds: dict[str, Kind] = {"avoid": "avoid", "reach": "goal", "hold": "goal" if start else "safe"}
+    return Mark(kinds[part["kind"]], conditions, start, stop)
+
+
+def tube(certificate: Certificate, model: object, system: System) -> tuple[list[Segment], float, bool]:
     """Boxes that a certificate states, the last time that they are about, and whether the last hold for ever."""
-    if certificate.kind in ("blocks", "invariant", "shield"):
-        segments = list(_block_segments(certificate.claim["blocks"], system))
-        endless = certificate.kind != "blocks"
-        end = segments[-1].stop
-        if endless:
-            end = max(2 * end, float(_SHOWN_FOR_EVER))
-            segments[-1] = segments[-1]._replace(stop=end)
-        return [_first(system), *segments], end, endless
-    raise InputError(f"a certificate of kind {certificate.kind!r} states no sets that could be drawn")
+    if certificate.kind == "flowpipe":
+        return _flowpipe(certificate, model, system)
+    if certificate.kind not in ("blocks", "invariant", "shield"):
+        raise InputError(f"a certificate of kind {certificate.kind!r} states no sets that could be drawn")
+    segments = list(_block_segments(certificate.claim["blocks"], system))
+    endless = certificate.kind != "blocks"
+    end = segments[-1].stop
+    if endless:
+        end = max(2 * end, float(_SHOWN_FOR_EVER))
+        segments[-1] = segments[-1]._replace(stop=end)
+    return [_first(system), *segments], end, endless
+
+
+def _flowpipe(certificate: Certificate, model: object, system: System) -> tuple[list[Segment], float, bool]:
+    from moet.verify import proven_tubes
+
+    segments = [
+        Segment(float(start), float(stop), low, high)
+        for part in proven_tubes(certificate, model, system)
+        for start, stop, low, high in zip(*part, strict=True)
+    ]
+    endless = any(part["to"] is None for part in certificate.claim["spec"])
+    return [_first(system), *segments], max(segment.stop for segment in segments), endless
 
 
 def _first(system: System) -> Segment:
@@ -148,19 +181,34 @@ def _block_segments(blocks: Iterable[dict[str, object]], system: System) -> Iter
 def _simulated(model: object, system: System, end: float, n: int, seed: int) -> tuple[Floats, Floats]:
     if hasattr(system, "period"):
         return _sampled_runs(model, system, end, n, seed)  # type: ignore[arg-type]
+    if system.controls:
+        return _controlled_runs(model, system, round(end), n, seed)
     from moet.verify.loops.simulate import simulate
 
     states = simulate(as_mixture(model), system, round(end), seed, n_runs=n).states
     return np.arange(len(states), dtype=np.float64), np.moveaxis(states, 0, 1)
 
 
+def _controlled_runs(model: object, system: Any, steps: int, n: int, seed: int) -> tuple[Floats, Floats]:
+    """Runs in discrete time, without disturbance."""
+    states = [_starts(system, n, seed)]
+    for _ in range(steps):
+        states.append(system.successor(states[-1], as_model(model).predict(observed(system, states[-1]))))
+    return np.arange(steps + 1, dtype=np.float64), np.stack(states, axis=1)
+
+
 def _sampled_runs(model: object, system: SampledSystem, end: float, n: int, seed: int) -> tuple[Floats, Floats]:
+    steps = max(1, round(end / float(system.period)))
+    points = max(1, min(_POINTS, 2000 // steps))
+    times, states, _ = system.simulate(as_model(model), _starts(system, n, seed), steps, points)
+    return times, states
+
+
+def _starts(system: System, n: int, seed: int) -> Floats:
+    """First states, half of them corners."""
     rng = np.random.default_rng(seed)
     first = _first(system)
     starts = rng.uniform(first.low, first.high, (n, system.n_states))
     corners = rng.random((n // 2, system.n_states)) < 0.5
     starts[: n // 2] = np.where(corners, first.low, first.high)
-    steps = max(1, round(end / float(system.period)))
-    points = max(1, min(_POINTS, 2000 // steps))
-    times, states, _ = system.simulate(as_model(model), starts, steps, points)
-    return times, states
+    return starts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def draw_proof(picture: ProofPicture, states: Sequence[str] | None = None, note:
     else:
         figure = _draw_time(picture, list(picture.states[:MOST_FEATURES] if states is None else states))
     if note:
-        figure.suptitle(note, fontsize="small")
+        figure.suptitle(textwrap.fill(note, 90, break_long_words=False), fontsize="small")
     return literal(figure)
 
 
