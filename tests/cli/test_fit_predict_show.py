@@ -150,7 +150,6 @@ def test_show(run, fitted):
         ("a;y\n1;2\n", "single column 'a;y'"),
         ("a,b\n1,2\n", "no column 'y'; the columns are 'a', 'b'"),
         ("a,y\n1,0\n,1\n", "'a' (1 of 2 rows)"),
-        ("a,y\n1,0.5\n2,1\n", "real numbers"),
     ],
 )
 def test_fit_refuses_bad_tables_in_one_line(run, tmp_path, content, message):

@@ -37,8 +37,17 @@ def labels(table: pd.DataFrame, target: str) -> NDArray[Any]:
         return column.to_numpy(dtype=np.str_)
     values = column.to_numpy()
     if values.dtype.kind == "f" and not np.all(values == np.round(values)):
-        raise InputError(f"target column {target!r} holds real numbers; a classifier needs classes")
+        raise InputError(f"target column {target!r} holds real numbers, which are no labels; fit them with --numbers")
     return values
+
+
+def target_numbers(table: pd.DataFrame, target: str) -> NDArray[np.float64]:
+    """Take a column of numbers to learn."""
+    _column(table, target)
+    _check_complete(table, [target])
+    numbers = _numbers(table, target)
+    _check_finite({target: numbers})
+    return numbers
 
 
 def features_of(path: Path, mixture: BaseMixture) -> NDArray[np.float64]:

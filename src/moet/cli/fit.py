@@ -45,6 +45,14 @@ def fit(
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Count all classes alike, however rare: finds more of the rare ones.")
     ] = False,
+    numbers: Annotated[
+        bool | None,
+        typer.Option(
+            "--numbers/--labels",
+            help="Whether the target holds numbers to come close to, or labels. By default what it looks like.",
+            show_default=False,
+        ),
+    ] = None,
     digits: Digits = None,
     budget: Budget = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
@@ -54,6 +62,9 @@ def fit(
 
     Without --experts and --depth the smallest mixture is found whose accuracy on held-out rows is within half a point
     (or one standard error) of the best. A hard one is pruned and rounded, so that `moet show` prints it exactly.
+
+    A target of numbers (one with fractions, or with many different values) is learned by a mixture of affine laws, in
+    the smallest size whose R² on held-out rows is within half a point, or one standard error, of the best.
 
     --distill is worth some points of accuracy where rows are few, labels noisy or the model small.
 
@@ -69,10 +80,30 @@ def fit(
 
     from moet import MoETClassifier, Schema, save
     from moet.cli.data import labels, read_table
+    from moet.cli.fit_numbers import fit_numbers, holds_numbers, refuse_distilling
 
     table = read_table(data, category or ())
     if table.shape[1] == 1:
         raise InputError(f"{data} has the single column {table.columns[0]!r}; are its values separated by commas?")
+    if numbers or (numbers is None and target in table.columns and holds_numbers(table[target])):
+        if numbers is None:
+            say(f"{target!r} holds numbers, and is learned as such; --labels takes them for labels")
+        if distill:
+            refuse_distilling()
+        fit_numbers(
+            table,
+            target,
+            output,
+            category=tuple(category or ()),
+            size=(experts, depth),
+            prediction="soft" if hard is False else "hard",
+            test_fraction=test_fraction,
+            digits=digits,
+            budget=budget,
+            seed=seed,
+            as_json=as_json,
+        )
+        return
     y = labels(table, target)
     schema = Schema.of(table.drop(columns=target), category or ())
     X = pd.DataFrame(schema.encode(table), columns=list(schema.feature_names))

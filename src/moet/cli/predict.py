@@ -15,13 +15,15 @@ from moet.cli.output import AsJson, check_writable, print_json, say, write_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from moet.model.regression.mixture import RegressionMixture
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     data: Annotated[Path, typer.Argument(help="Table to answer for: comma-separated values with a header.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write instead of stdout.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
-    target: Annotated[str | None, typer.Option(help="Column of true labels to compare the answers with.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of true labels or numbers to compare with.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict the label, or the outputs, of every row of a table.
@@ -31,15 +33,20 @@ def predict(
     """
     if output is not None:
         check_writable(output)
-    from moet.cli.data import agreement, encode_like, encode_rows, features_of, read_table, text_names
+    from moet.cli.data import agreement, encode_like, encode_rows, features_of, read_table, target_numbers, text_names
     from moet.model.file import as_model
     from moet.model.regression.mixture import RegressionMixture
 
     mixture = as_model(model)
     if isinstance(mixture, RegressionMixture):
-        _refuse_label_options(proba, target)
+        _refuse_label_options(mixture, proba, target)
         outputs = mixture.predict(features_of(data, mixture))
-        written = {"model": str(model), "rows": len(outputs), "outputs": list(mixture.outputs)}
+        written: dict[str, Any] = {"model": str(model), "rows": len(outputs), "outputs": list(mixture.outputs)}
+        if target is not None:
+            from moet.cli.fit_numbers import r_squared
+
+            written["r2"] = r_squared(target_numbers(read_table(data), target), outputs[:, 0])
+            say(f"R² {written['r2']:.4f} ({len(outputs)} rows)")
         _answer(_csv(mixture.outputs, outputs.tolist()), written | {"predictions": outputs.tolist()}, output, as_json)
         return
     as_text = text_names(mixture)
@@ -64,11 +71,13 @@ def predict(
     _answer(text, result, output, as_json)
 
 
-def _refuse_label_options(proba: bool, target: str | None) -> None:
+def _refuse_label_options(mixture: RegressionMixture, proba: bool, target: str | None) -> None:
     from moet.errors import InputError
 
-    if proba or target is not None:
-        raise InputError("this model answers with numbers: --proba and --target are for models that answer with labels")
+    if proba:
+        raise InputError("this model answers with numbers: --proba is for models that answer with labels")
+    if target is not None and mixture.n_outputs > 1:
+        raise InputError(f"this model answers with {mixture.n_outputs} numbers: --target is for models with one output")
 
 
 def _answer(text: str, result: dict[str, Any], output: Path | None, as_json: bool) -> None:

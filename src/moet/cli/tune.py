@@ -20,7 +20,7 @@ def tune(
         str | None, typer.Option(help="Task or Gymnasium id; by default the one the policy was made for.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to learn from, all candidates together.")] = 20_000,
-    rollouts: Annotated[int, typer.Option(min=1, help="Episodes that each candidate plays.")] = 16,
+    rollouts: Annotated[int, typer.Option(min=1, help="Episodes of each candidate; half as many at first.")] = 16,
     tail: Annotated[
         float, typer.Option(min=0.001, max=1, help="Share of the episodes that count as the worst, half of the aim.")
     ] = 0.2,

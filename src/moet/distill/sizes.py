@@ -13,6 +13,7 @@ from moet.envs.task import Task
 from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
 from moet.model.regression.regressor import MoETRegressor
+from moet.model.regression.sizes import LAWS
 from moet.model.sizes import Tried, candidate_sizes, smallest_within, stalled
 from moet.teachers.teacher import Teacher
 
@@ -21,9 +22,6 @@ SHARE = 0.02
 
 SCOUTING = 4
 """A size is tried with one iteration in so many; only the one that is taken runs them all."""
-
-LAWS = ((1, 0), (2, 0), (4, 0), (4, 1), (8, 1), (8, 2), (8, 3))
-"""Experts and depth where actions are numbers: one affine law first, which is often enough."""
 
 log = logging.getLogger(__name__)
 

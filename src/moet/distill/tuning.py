@@ -25,8 +25,12 @@ from moet.model.digits import EXACT
 from moet.model.file import Model, as_model, digest
 from moet.progress import progress_bar
 
-STEP = 0.1
-"""Of the first candidates, in standard units: what they answer differs by a tenth of what there is to say."""
+STEPS = (0.1, 0.3)
+"""Of the first candidates, in standard units: what they answer differs by a tenth of what there is to say, or by more.
+A good start is lost with large ones; small ones change nothing that matters of a start on a plateau."""
+
+EARLY_SHARE = 0.5
+"""Of the episodes that is played with half the rollouts: far from a peak candidates differ by more than by luck."""
 
 CHECK_EVERY = 5
 """Generations after which the middle of the search plays the episodes for selection."""
@@ -99,8 +103,8 @@ def tune(
     episodes : int
         To learn from, all candidates together.
     rollouts : int
-        How many of them each candidate plays, the same for all of a generation. Fewer leave time for more generations,
-        more tell candidates apart that differ little.
+        How many of them each candidate plays, the same for all of a generation, and half as many in the first half of
+        the search. Fewer leave time for more generations, more tell candidates apart that differ little.
     tail : float
         Share of the episodes that count as the worst.
     selection_episodes : int
@@ -154,6 +158,27 @@ def as_policy(policy: Any) -> Policy:
     return Policy.of(model, resolve(name))
 
 
+def rollouts_by_generation(episodes: int, rollouts: int) -> list[int]:
+    """How many episodes a candidate plays, generation by generation: half as many at first.
+
+    Parameters
+    ----------
+    episodes : int
+        For each place in the population, all generations together.
+    rollouts : int
+        In the end.
+
+    Examples
+    --------
+    >>> rollouts_by_generation(64, 16)
+    [8, 8, 8, 8, 16, 16]
+    """
+    few = max(1, rollouts // 2)
+    early = max(0, int(EARLY_SHARE * episodes)) // few
+    late = (episodes - early * few) // rollouts
+    return [few] * early + [rollouts] * max(late, int(early == 0))
+
+
 class Tuning:
     """A tuning under way. Everything follows from the start, the settings and the scores that candidates had."""
 
@@ -164,9 +189,19 @@ class Tuning:
         self._numbers = Numbers(self._model, start.task.view(first.observations), start.task.box)
         point = self._numbers.start
         self.population = 4 + int(3 * np.log(len(point)))
-        self.generations = max(1, settings.episodes // (self.population * settings.rollouts))
-        self._search = Evolution(point, STEP, population=self.population, seed=settings.seed)
+        self._few = max(1, settings.rollouts // 2)
+        left = settings.episodes // self.population - len(STEPS) * self._few
+        self._rollouts = rollouts_by_generation(left, settings.rollouts)
+        self.generations = len(self._rollouts)
+        self.step = max(STEPS, key=self._promise)
+        self._search = Evolution(point, self.step, population=self.population, seed=settings.seed)
         self._middles: list[Model] = []
+
+    def _promise(self, step: float) -> float:
+        """How well the better half of a first generation does that takes such steps."""
+        search = Evolution(self._numbers.start, step, population=self.population, seed=self.settings.seed)
+        scores = np.sort(self._scores(search, self._seeds(Purpose.TRAINING, self._few)))
+        return float(scores[len(scores) // 2 :].mean())
 
     def run(self, verbose: int) -> Policy:
         """Search, then let the best and the start meet."""
@@ -187,13 +222,14 @@ class Tuning:
         return self._finish(checks)
 
     def _generation(self, number: int) -> list[float]:
-        count = self.settings.rollouts
-        seeds = self._seeds(Purpose.TRAINING, count, start=(number + 1) * count)
-        tail = self.settings.tail
-        return [
-            careful_mean(self._play(self._policy(self._numbers.model(point)), seeds).returns, tail)
-            for point in self._search.ask()
-        ]
+        count = self._rollouts[number]
+        seeds = self._seeds(Purpose.TRAINING, count, start=self.settings.rollouts + sum(self._rollouts[:number]))
+        return self._scores(self._search, seeds)
+
+    def _scores(self, search: Evolution, seeds: list[int]) -> list[float]:
+        """What every candidate of a generation earns on these episodes."""
+        players = (self._policy(self._numbers.model(point)) for point in search.ask())
+        return [careful_mean(self._play(player, seeds).returns, self.settings.tail) for player in players]
 
     def _middle(self) -> Model:
         return self._numbers.model(self._search.centre)
@@ -244,7 +280,8 @@ class Tuning:
 
     def _record(self, begin: Merit, kept: Merit) -> dict[str, Any]:
         figures = {"start": begin._asdict(), "kept": kept._asdict()}
-        return self._identity() | {"generations": self.generations, "population": self.population} | figures
+        found = {"generations": self.generations, "population": self.population, "step": self.step}
+        return self._identity() | found | figures
 
     def _saved(self) -> tuple[list[list[float]], list[Merit]]:
         """Scores of the generations so far, and how the middles of the search did."""

@@ -127,7 +127,7 @@ def choose_size(
     """
     deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
     rows = X.to_numpy(dtype=np.float64) if hasattr(X, "to_numpy") else np.asarray(X, dtype=np.float64)
-    parts = list(_parts(len(y), np.random.default_rng(seed)))
+    parts = list(held_out_parts(len(y), np.random.default_rng(seed)))
     sizes = candidate_sizes(len(np.unique(y)))
     chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
     tried: list[Tried] = []
@@ -145,7 +145,7 @@ def choose_size(
     return Chosen(student.fit(X, y), tuple(tried), taken, tolerance)
 
 
-def _parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Rows that sizes are judged on, part by part; held out, unless there are too few to learn from the others."""
     order = rng.permutation(n_rows)
     if n_rows < FEW_ROWS:
