@@ -1,11 +1,14 @@
 """What the first fit and predict of a machine cost: compiling the kernels, and starting again once they are cached.
 
+Then commands in processes of their own, once kernels are cached: what everybody waits for all day.
+
 python benchmarks/first_use.py [--json out.json]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import resource
 import subprocess
@@ -22,6 +25,7 @@ from moet import MoETClassifier
 X = np.random.default_rng(0).normal(size=({rows}, 3))
 MoETClassifier(2, 2, max_iter=2, random_state=0).fit(X, (X.sum(axis=1) > 0).astype(int)).predict(X)
 """
+CACHE = os.environ.get("NUMBA_CACHE_DIR", "")
 IMPORTS = "import numba, numpy, scipy.optimize, sklearn.tree"
 
 
@@ -45,6 +49,32 @@ def first_use(rows: int) -> Row:
     return {name: {"cpu": cpu, "wall": wall, "stderr": stderr} for name, (cpu, wall, stderr) in runs.items()}
 
 
+MODEL = """
+from moet import Mixture, Tree, save
+names = ["position", "velocity", "angle", "angular_velocity"]
+leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+gains = [[0.0] * 4, [5.778, 11.041, 96.362, 25.0]]
+save(Mixture(gains, [0, 0], leaves, ["left", "right"], names, provenance={"task": "cartpole"}), "p.moet.json")
+open("rows.csv", "w").write(",".join(names) + chr(10) + "0,0,0.1,0" + chr(10))
+"""
+COMMANDS = {
+    "show": ["show", "p.moet.json"],
+    "predict": ["predict", "p.moet.json", "rows.csv"],
+    "why": ["why", "p.moet.json", "--at", "0,0,0.1,0"],
+    "verify --always": ["verify", "p.moet.json", "--always", "right", "--where", "angle>=0.15, angular_velocity>=0.5"],
+    "verify --system": ["verify", "p.moet.json", "--system", "cartpole_published", "--steps", "10"],
+}
+
+
+def second_use(command: str) -> Row:
+    """CPU and wall seconds of a command in a fresh process, the least of three after one that compiles."""
+    program = f"import sys; from moet.cli.app import app; sys.argv[1:] = {COMMANDS[command]!r}; app()"
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run(MODEL, CACHE)
+        runs = [run(program, CACHE)[:2] for _ in range(4)][1:]
+    return {"cpu": min(cpu for cpu, _ in runs), "wall": min(wall for _, wall in runs)}
+
+
 def main() -> None:
     """Print the seconds of the three processes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -59,6 +89,8 @@ def main() -> None:
             [[name, row[name]["cpu"], row[name]["wall"]] for name in ("imports alone", "first", "second")],
         )
         console.print(f"the first process said on stderr: {row['first']['stderr'].strip() or 'nothing'}", markup=False)
+    rows = {command: results.measure(second_use, command=command) for command in COMMANDS}
+    show("Commands, kernels cached", ["moet", "CPU s", "wall s"], [[n, r["cpu"], r["wall"]] for n, r in rows.items()])
 
 
 if __name__ == "__main__":

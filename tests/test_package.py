@@ -37,6 +37,13 @@ def test_import_is_light():
 
 
 @pytest.mark.processes
+def test_models_are_read_and_shown_without_compiled_code():
+    heavy = "{'numba', 'sklearn', 'matplotlib', 'gymnasium'}"
+    shown = "import sys; from moet.explain import rules; from moet.model.file import as_model"
+    assert run_python(f"{shown}; print(sorted({heavy} & set(sys.modules)))") == "[]"
+
+
+@pytest.mark.processes
 def test_subpackages_import_by_name():
     assert run_python("from moet import explain; print(callable(explain.rules))") == "True"
 

@@ -54,6 +54,7 @@ def test_commands():
         "teach",
         "tune",
         "verify",
+        "warm",
         "watch",
         "why",
         "why-unknown",

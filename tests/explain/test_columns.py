@@ -59,7 +59,7 @@ def test_reasons_are_told_by_column():
 
 
 def test_sliders_of_the_explorer_span_possible_values():
-    from moet.explain.explorer.ranges import Range, slider_ranges
+    from moet.explain.explorer_page.ranges import Range, slider_ranges
 
     assert slider_ranges([MODEL], None) == [
         Range(19.0, 75.0, True),

@@ -12,8 +12,8 @@ import pytest
 from moet import Mixture, Tree, save
 from moet.errors import InputError, ModelError
 from moet.explain import explorer
-from moet.explain.explorer.page import MAX_ROWS
-from moet.explain.explorer.ranges import Range, choice_columns, slider_ranges, telling_features
+from moet.explain.explorer_page.page import MAX_ROWS
+from moet.explain.explorer_page.ranges import Range, choice_columns, slider_ranges, telling_features
 from moet.model.file import digest
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{{script}}<!--\u2028\ud800"

@@ -10,7 +10,7 @@ from moet.web.modules import bundled, parsed
 from moet.web.page import script_of, scripts_of
 from tests.processes import run
 
-PAGES = ["moet.explain.explorer", "moet.study.report"]
+PAGES = ["moet.explain.explorer_page", "moet.study.report"]
 SCRIPTS = {path: text for package in [*PAGES, "moet.web"] for path, text in scripts_of(package).items()}
 NEEDS_NODE = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 

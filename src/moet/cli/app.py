@@ -34,6 +34,7 @@ from moet.cli import (
     teach,
     tune,
     verify,
+    warm,
     watch,
     why,
     why_unknown,
@@ -110,7 +111,7 @@ def _moet(
 
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Make": (fit.fit, distill.distill, tune.tune, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo),
+    "Make": (fit.fit, distill.distill, tune.tune, evaluate.evaluate, teach.teach, tasks.tasks, demo.demo, warm.warm),
     "Prove": (
         verify.verify,
         check.check,

@@ -39,7 +39,7 @@ def explore(
     if output is not None:
         check_writable(output)
     from moet.cli.pictures import EPISODES, Subject
-    from moet.explain.explorer import explorer
+    from moet.explain import explorer
     from moet.model.file import as_model, digest
 
     mixture = as_model(model)

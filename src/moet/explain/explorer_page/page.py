@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.explain.explorer.ranges import (
+from moet.explain.explorer_page.ranges import (
     Range,
     answers_of,
     choice_columns,
@@ -79,7 +79,7 @@ def explorer(
     for name in units:
         feature_index(name, (*mixtures[0].feature_names, *outputs_of(mixtures[0])))
     content = _content(mixtures, names, units, None if data is None else _rows(mixtures[0], data), source)
-    return assembled("moet.explain.explorer", content)
+    return assembled("moet.explain.explorer_page", content)
 
 
 def outputs_of(mixture: Model) -> tuple[str, ...]:
