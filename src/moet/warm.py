@@ -53,7 +53,8 @@ def questions() -> None:
     """Ask about single inputs."""
     from moet import Box, Mixture, Tree, verify
 
-    tree = Tree([0, -1, -1], [0.0, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [[1, 0], [1, 0], [0, 1]])
+    feature, left, right = np.array([[0, -1, -1], [1, -1, -1], [2, -1, -1]], dtype=np.int32)
+    tree = Tree(feature, np.zeros(3), left, right, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
     domain = Box(x0=(-1, 1), x1=(-1, 1))
     for prediction in ("hard", "soft"):
         model = Mixture([[0.0, 0.0], [1.0, 0.5]], [0.0, 0.1], [tree, tree], [0, 1], prediction=prediction)
