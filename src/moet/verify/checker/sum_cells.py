@@ -40,12 +40,16 @@ class Body(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Least cost of every cell of every variable, the cheapest cell of each, and what a row must cost less than."""
+    """Least cost of every cell of every variable, the cheapest cell of each, and what a row must cost less than.
+
+    ``used`` are the variables of which some cell costs something.
+    """
 
     costs: list[list[int]]
     home: list[int]
     limit: int
     largest: bool
+    used: list[int]
 
 
 class CellSpace:
@@ -160,7 +164,8 @@ class CellSpace:
                     changes = [unit * (cell != home) for cell in range(len(changes))]
                 costs.append([price * change for change in changes])
         least = [own.index(min(own)) for own in costs]
-        return Prices(costs, least, int(limit * scale) * unit, kind == "largest")
+        used = [k for k, own in enumerate(costs) if any(own)]
+        return Prices(costs, least, int(limit * scale) * unit, kind == "largest", used)
 
     def _category(self, k: int, is_here: bool, is_tested: bool, price: int) -> list[int]:
         """The price of another category is paid where the present one is left; if no tree asks for that, elsewhere."""
@@ -199,13 +204,13 @@ def _times(number: Number, unit: int) -> int:
 def _cheap(body: Body, prices: Prices) -> Body | None:
     """What of a body may cost less than the limit: every variable for itself, the others as cheap as they can be."""
     low, high = body
-    least = [own[min(max(home, a), b)] for own, home, a, b in zip(prices.costs, prices.home, low, high, strict=True)]
+    least = [prices.costs[k][min(max(prices.home[k], low[k]), high[k])] for k in prices.used]
     total = max(least, default=0) if prices.largest else sum(least)
     if total >= prices.limit:
         return None
-    for k, own in enumerate(prices.costs):
-        room = prices.limit if prices.largest else prices.limit - total + least[k]
-        home = prices.home[k]
+    for k, cost in zip(prices.used, least, strict=True):
+        own, home = prices.costs[k], prices.home[k]
+        room = prices.limit if prices.largest else prices.limit - total + cost
         while low[k] < min(home, high[k]) and own[low[k]] >= room:
             low[k] += 1
         while high[k] > max(home, low[k]) and own[high[k]] >= room:

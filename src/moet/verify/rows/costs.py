@@ -50,8 +50,11 @@ class Costs:
     def of(self, y: Floats) -> Fraction:
         """Exact cost of becoming ``y``."""
         parts = [Fraction(0)]
+        changed = y != self.x
         for part in self._rows.values:
             own = list(part.features)
+            if not changed[own].any():
+                continue
             weight = Fraction(self.weights[part.column.name])
             if part.column.kind == "category" or self.kind == "columns":
                 change = Fraction(int(not np.array_equal(y[own], self.x[own])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from moet.model.schema import Column
 from moet.verify.arguments import json_sides
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
-from moet.verify.exact import as_float, exactly
-from moet.verify.inputs.distance import Norm, distance_of
+from moet.verify.exact import as_float
+from moet.verify.inputs.distance import Norm
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Recourse, Unknown
@@ -243,12 +244,11 @@ def closest_sum(
     certificate = Certificate("closest", claim)
     if bound is None or bound > 0:
         question.write(certificate)
-    away = None if y is None else distance_of(exactly(x.tolist()), exactly(y.tolist()), norm)
     closest = Closest(
         distance=math.inf if bound is None else as_float(bound),
         exact_distance=None,
         point=y,
-        point_distance=math.inf if away is None else up(away),
+        point_distance=math.inf if y is None else up(question.costs.of(y)),
         answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
         certificate=certificate,
         effort={"boxes": question.boxes, "seconds": deadline.seconds},
@@ -267,9 +267,13 @@ def wanted_classes(mixture: Mixture, x: Floats, label: Any) -> list[int]:
 
 def rows_of_box(mixture: Mixture, lo: Floats, hi: Floats) -> Domain:
     """A box of inputs, which may be open, as rows of numbers."""
-    columns = [Column(name, "number", (name,), 0.0, 0.0) for name in mixture.feature_names]
-    sides = zip(columns, lo.tolist(), hi.tolist(), strict=True)
+    sides = zip(_number_columns(mixture.feature_names), lo.tolist(), hi.tolist(), strict=True)
     return Domain(tuple(Values(column, (k,), low, high) for k, (column, low, high) in enumerate(sides)))
+
+
+@lru_cache(maxsize=8)
+def _number_columns(names: tuple[str, ...]) -> tuple[Column, ...]:
+    return tuple(Column(name, "number", (name,), 0.0, 0.0) for name in names)
 
 
 def _claimed(cost: float, counts: bool, found: Fraction | None, at_most: float | None) -> Fraction | None:
