@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from random_tables import all_rows, random_model, random_schema
+from random_tables import all_rows, random_model, random_schema, random_sum
 
 from moet import Box, Column, Mixture, Schema, Tree, verify
 from moet.errors import CertificateError, InputError
@@ -253,3 +253,28 @@ def test_soft_models_never_show_a_row_that_is_none(seed):
     assert getattr(verdict, "point", None) is None or verdict.point.tolist() in rows
     found = verify.closest(soft, rows[0], "l1", cpu_limit=2.0)
     assert getattr(found, "point", None) is None or found.point.tolist() in rows
+
+
+@pytest.mark.parametrize("sums", [False, True], ids=["hard", "sum"])
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_further_changes_do_without_a_column_of_every_one_before_and_are_the_cheapest_that_do(seed, sums):
+    rng = np.random.default_rng(seed)
+    schema = random_schema(rng)
+    model = (random_sum if sums else random_model)(rng, schema, n_classes=2)
+    rows = all_rows(schema)
+    x = rows[int(rng.integers(len(rows)))]
+    wanted = next(label for label in model.classes.tolist() if label != model.predict(x[None, :])[0])
+    found = verify.recourse(model, x, answer=wanted, n=4)
+    if isinstance(found, verify.Unknown):
+        return
+    domain = rows_of(None, model)
+    costs = Costs(*weights_of(None, domain), domain, x)
+    before = schema.row(x)
+    hits = rows[[label == wanted for label in model.predict(rows).tolist()]]
+    changed = [frozenset(name for name, cell in schema.row(y).items() if cell != before[name]) for y in hits]
+    earlier = []
+    for change in (found, *found.others):
+        left = [costs.of(y) for y, names in zip(hits, changed, strict=True) if not any(names >= old for old in earlier)]
+        assert change.cost == pytest.approx(float(min(left, default=np.inf)), abs=1e-8)
+        assert change.checked
+        earlier.append(frozenset(change.changes))

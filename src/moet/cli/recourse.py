@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def recourse(
-    model: Annotated[Path, typer.Argument(help="Model file of a hard mixture.")],
+    model: Annotated[Path, typer.Argument(help="Model file of a hard mixture, or of a sum of trees.")],
     row: Annotated[str, typer.Option(help='The row: of a file, such as german.csv:17, or "Sex=female, Age=34, ...".')],
     answer: Annotated[str | None, typer.Option(help="The answer wanted; by default any other.")] = None,
     fixed: Annotated[str, typer.Option(help='Columns that cannot change, such as "Sex, Age".')] = "",
@@ -45,6 +45,9 @@ def recourse(
         ),
     ] = None,
     at_most: Annotated[float | None, typer.Option(min=0.0, help="Changes that cost more do not matter.")] = None,
+    number: Annotated[
+        int, typer.Option(min=1, help="How many changes to find, each by other columns than those before it.")
+    ] = 1,
     where: Where = None,
     certificate: CertificateFile = None,
     timeout: Timeout = None,
@@ -71,6 +74,7 @@ def recourse(
         fixed=[name.strip() for name in fixed.split(",") if name.strip()],
         cost=_cost(cost),
         at_most=at_most,
+        n=number,
         domain=domain(where, mixture),
         timeout=timeout,
         cpu_limit=cpu_limit,
@@ -82,9 +86,7 @@ def recourse(
         document: dict[str, Any] = {"question": "recourse", "model": str(model), "row": row_of(x, mixture)}
         document["certificate"] = saved
         if not isinstance(found, Unknown):
-            document |= {"becomes": found.row, "answer": found.answer, "cost": finite(found.cost)}
-            document |= {"changes": {name: list(change) for name, change in found.changes.items()}}
-            document |= {"at_least": finite(found.at_least)}
+            document |= _document(found) | {"others": [_document(other) for other in found.others]}
         print_json({**verdict_document(found), **document})
         raise typer.Exit(code)
     if isinstance(found, Unknown):
@@ -95,6 +97,12 @@ def recourse(
     raise typer.Exit(code)
 
 
+def _document(found: Recourse) -> dict[str, Any]:
+    changes = {name: list(change) for name, change in found.changes.items()}
+    cost = {"cost": finite(found.cost), "changes": changes, "at_least": finite(found.at_least)}
+    return {"becomes": found.row, "answer": found.answer, **cost}
+
+
 def _tell(found: Recourse) -> None:
     if found.row is None:
         typer.echo("proved: no possible change gets that answer" + _for_less(found))
@@ -102,8 +110,15 @@ def _tell(found: Recourse) -> None:
         typer.echo(f"nothing has to change: the answer is {found.answer}")
     else:
         typer.echo(f"proved: the cheapest change costs {found.cost:.6g}, and the answer becomes {found.answer}")
-        print_report({name: f"{cell(a)} -> {cell(b)}" for name, (a, b) in found.changes.items()})
+        _tell_changes(found)
+    for other in found.others:
+        typer.echo(f"or, by other columns, for {other.cost:.6g}; the answer becomes {other.answer}")
+        _tell_changes(other)
     print_claim(found.claim)
+
+
+def _tell_changes(found: Recourse) -> None:
+    print_report({name: f"{cell(a)} -> {cell(b)}" for name, (a, b) in found.changes.items()})
 
 
 def _for_less(found: Recourse) -> str:

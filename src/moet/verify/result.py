@@ -235,6 +235,8 @@ class Recourse(Proved):
         What every change costs at least, as is proved; below ``cost`` by no more than a billionth of it.
     answer : Any
         What the model answers to ``row``.
+    others : tuple of Recourse
+        If several were asked for: further ones by other columns, cheapest first, each with its own certificate.
     """
 
     row: dict[str, Any] | None
@@ -243,6 +245,7 @@ class Recourse(Proved):
     cost: float
     at_least: float
     answer: Any
+    others: tuple[Recourse, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

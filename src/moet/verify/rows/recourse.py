@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +25,7 @@ from moet.verify.result import Recourse, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.rows.cheapest_search import GAP, CheapestSearch
 from moet.verify.rows.costs import Costs, Kind, weights_of
+from moet.verify.rows.diverse import other_changes
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.questions import decidable_model, unknown_reason
 from moet.verify.rows.search import Copy, RowSearch
@@ -43,6 +45,7 @@ def recourse(
     fixed: Iterable[str] = (),
     cost: str | Mapping[str, float] | None = None,
     at_most: float | None = None,
+    n: int = 1,
     domain: Box | None = None,
     timeout: float | None = None,
     cpu_limit: float | None = CPU_LIMIT,
@@ -68,6 +71,10 @@ def recourse(
         ``"columns"`` counts the columns that change.
     at_most : float, optional
         Rows that cost more do not matter: none is found, and that all cost at least this is proved.
+    n : int
+        How many changes are wanted. Those after the cheapest, in ``others``, are the next cheapest of which none
+        changes all columns that one before it changes; each has a proof that none is cheaper that leaves the same
+        columns as they are.
     domain : Box, optional
         What the row may become; every possible row by default. A column may always stay as it is.
     timeout, cpu_limit : float or None
@@ -85,6 +92,8 @@ def recourse(
     >>> found = verify.recourse(model, {"Duration": 48, "Sex": "f"}, answer="good", fixed=["Sex"], cost={"Duration": 1})
     >>> found.changes, found.cost, found.checked
     ({'Duration': (48, 30)}, 18.0, True)
+    >>> verify.recourse(model, {"Duration": 48, "Sex": "f"}, answer="good", n=3).others
+    ()
     """
     deadline = Deadline(timeout, cpu_limit)
     mixture = decidable_model(model)
@@ -96,10 +105,19 @@ def recourse(
     kind, weights = weights_of(cost, rows_of(domain, mixture))
     if at_most is not None and not 0.0 <= at_most < math.inf:
         raise InputError(f"at_most must be a finite number, not below 0, got {at_most!r}")
+    if n < 1:
+        raise InputError(f"n must be at least 1, got {n!r}")
     rows = rows_of(domain, mixture).with_row(x).with_fixed(x, names)
     if x not in rows:
         raise InputError(f"the row {schema.row(x)} is none of the table: exactly one category, whole numbers")
-    return cheapest_change(mixture, x, rows, answer, (kind, weights), at_most, deadline, seed)
+
+    def solve(more: frozenset[str]) -> Recourse | Unknown:
+        return cheapest_change(mixture, x, rows.with_fixed(x, more), answer, (kind, weights), at_most, deadline, seed)
+
+    found = solve(frozenset())
+    if n == 1 or isinstance(found, Unknown) or found.row is None:
+        return found
+    return replace(found, others=other_changes(found, solve, n - 1))
 
 
 def cheapest_change(
