@@ -45,6 +45,8 @@ def test_recourse_from_the_command_line(loans, run):
     found = json.loads(run("recourse", model, "--row", row, "--answer", "good", "--json").stdout)
     assert list(found["changes"]) == ["Duration"]
     assert found["checked"]
+    several = run("recourse", model, "--row", row, "--answer", "good", "--number", "3", "--json")
+    assert json.loads(several.stdout)["others"] == []
     none = run("recourse", model, "--row", row, "--answer", "good", "--fixed", "Duration")
     assert none.exit_code == 1
     assert "no possible change" in none.stdout
