@@ -91,21 +91,15 @@ def archcomp(
 
     Published networks are simulated beside them if $MOET_ARCHCOMP names their folder.
     """
-    import tempfile
     from dataclasses import asdict
 
-    from moet.study.archcomp.runner import checked_again, results, table
+    from moet.study.archcomp.runner import results, table
     from moet.study.tables import to_markdown
 
     rows = []
-    with tempfile.TemporaryDirectory() as unkept:
-        folder = keep or (Path(unkept) if check else None)
-        for row in results(instances or (), runs=runs, seed=seed, keep=folder, cpu_limit=cpu_limit):
-            rows.append(row)
-            say(f"{row.name}: {row.verdict}{', ' + row.reason if row.reason else ''}")
-            if check and folder is not None and row.verdict == "proved":
-                checked_again(row.name, folder)
-                say(f"{row.name}: checked again from its files")
+    for row in results(instances or (), runs=runs, seed=seed, keep=keep, check=check, cpu_limit=cpu_limit):
+        rows.append(row)
+        say(f"{row.name}: {row.verdict}{', ' + row.reason if row.reason else ''}")
     if as_json:
         print_json({"rows": [asdict(row) for row in rows]})
     else:

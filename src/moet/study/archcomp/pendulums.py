@@ -59,7 +59,7 @@ DOUBLE_PENDULUM_LESS = Instance(
     {**_DOUBLE, "period": "0.05", "safe": list(within(-1.7, 2, *_DOUBLE["flow"]))},
     steps=20,
     demands=[Demand(within(-1.7, 2, *_DOUBLE["flow"]))],
-    origin="published network, distilled",
+    origin="own teacher, evolved",
     network=Network("double_pendulum_less_robust"),
     cora=6.0,
 )
@@ -85,7 +85,7 @@ BALANCING = Instance(
             "angle": "turn",
             "turn": "(0.08 * 0.41 * (9.8 * sin(angle) - 2 * force * cos(angle)) - 0.0021 * turn) / 0.0105",
         },
-        "controls": {"force": (-1, 1)},
+        "controls": {"force": (-3, 3)},
         "period": "0.02",
         "initial": {
             "position": ("-0.1", "0.1"),
@@ -97,7 +97,7 @@ BALANCING = Instance(
     },
     steps=500,
     demands=[Demand(within(-0.001, 0.001, "position", "angle", "turn"), start=8)],
-    origin="own law",
+    origin="own teacher, optimal regulator",
     network=Network("balancing"),
     cora=305.85,
 )

@@ -122,9 +122,10 @@ class Written:
 
 @dataclass(frozen=True)
 class Regulator:
-    """The law that costs least in the long run, x² + effort · u², of an affine plant (discrete Riccati equation)."""
+    """The law that costs least in the long run, weights · x² + effort · u²: the discrete Riccati equation at 0."""
 
     effort: float
+    weights: Sequence[float] = ()
 
     def make(self, instance: Instance) -> RegressionMixture:
         """The law."""
@@ -132,19 +133,19 @@ class Regulator:
 
         matrix, inputs = _step_matrices(instance)
         cost = self.effort * np.eye(inputs.shape[1])
-        worth = solve_discrete_are(matrix, inputs, np.eye(len(matrix)), cost)
+        weights = np.diag(self.weights or np.ones(len(matrix)))
+        worth = solve_discrete_are(matrix, inputs, weights, cost)
         gains = -np.linalg.solve(cost + inputs.T @ worth @ inputs, inputs.T @ worth @ matrix)
         return law(instance, np.column_stack([np.zeros(len(gains)), gains]), "discrete Riccati equation")
 
 
 def _step_matrices(instance: Instance) -> tuple[Floats, Floats]:
-    """What one period does to states and controls: differences of the simulated step, which is affine."""
+    """What one period does to small states and controls: differences of the simulated step."""
     plant: Any = instance.plant
     d, m = plant.n_states, len(plant.controls)
-    states = plant.successor(
-        np.vstack([np.eye(d), np.zeros((m + 1, d))]), np.vstack([np.zeros((d, m)), np.eye(m + 1, m)])
-    )
-    changes = (states - states[-1])[:-1].T
+    small = 1e-4 * np.vstack([np.eye(d + m), np.zeros(d + m)])
+    states = plant.successor(small[:, :d], small[:, d:])
+    changes = (states - states[-1])[:-1].T / 1e-4
     return changes[:, :d], changes[:, d:]
 
 
@@ -181,7 +182,7 @@ for _row, _columns, _values in (
 
 RECIPES: dict[str, Distilled | Evolved | Written | Regulator | Pilot] = {
     "acc": Distilled(),
-    # both evolved like those below, from laws near zero, in 200 and 120 generations
+    # evolved like those below, with rewards of their own, in 50 to 200 generations: these, and double_pendulum_less
     "nav": Written(
         [[1.6769, 0.4281, -1.4831, -1.6467, -1.0554], [0.9953, -1.4977, 0.9583, 0.3527, -1.0906]],
     ),
@@ -192,10 +193,12 @@ RECIPES: dict[str, Distilled | Evolved | Written | Regulator | Pilot] = {
     "tora_reach": Evolved([[0, 0, 0, 0, 0]], step=0.5, generations=100),
     "single_pendulum": Distilled(),
     "single_pendulum_wide": Evolved([[-0.2, -0.6, -0.6]], step=0.2, generations=40),
-    "double_pendulum_less": Distilled(),
+    # the law that is distilled from the network meets the demands, too, but is not proved within 40 s
+    "double_pendulum_less": Written(
+        [[1.148, -2.347, -1.974, -2.191, -1.915], [0.8299, -0.2362, -2.427, -0.3133, -2.298]],
+    ),
     "double_pendulum_more": Evolved([[-0.3, -0.5, -0.3, -1.5, -0.4], [-0.3, -0.3, -0.5, -0.4, -1.5]], 0.3, 80),
-    # smallest force of all laws with 1e-4 at 8 s on the linearised plant (CMA-ES); the network at one law breaks 0.001
-    "balancing": Written([[0, 0.112, 0.222, 6.65, 0.782]]),
+    "balancing": Regulator(1.0, (5, 1, 1, 0.1)),
     "airplane": Written(_AIRPLANE.tolist()),
     "attitude": Distilled(),
     "docking": Distilled(),
