@@ -4,6 +4,7 @@ import csv
 import json
 import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -202,3 +203,20 @@ def test_a_distilled_model_comes_with_what_its_teacher_was(run, fitted, tmp_path
     assert "teacher" in said
     assert "fidelity" in said
     assert "test accuracy" not in said
+
+
+def test_fit_obeys_what_it_is_asked_to(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [("Months", "Sex", "Risk")]
+    for months, sex in zip(rng.integers(4, 60, 300), rng.choice(["f", "m"], 300), strict=True):
+        rows.append((months, sex, "bad" if months + 15 * (sex == "m") + 20 * rng.normal() > 40 else "good"))
+    table, model = tmp_path / "loans.csv", tmp_path / "m.moet.json"
+    table.write_text("\n".join(",".join(map(str, row)) for row in rows))
+    size = ("--experts", "3", "--depth", "3")
+    asked = ("--ignore", "Sex", "--monotone", "Months=bad", "--gate-columns", "1")
+    run("fit", table, "--target", "Risk", "-o", model, *size, *asked)
+    assert "proved" in run("verify", model, "--ignores", "Sex").stdout.lower()
+    assert "proved" in run("verify", model, "--monotone", "Months", "--answer", "bad").stdout.lower()
+    wrong = run("fit", table, "--target", "Risk", "-o", model, *size, "--monotone", "Months")
+    assert wrong.exit_code == Exit.USAGE
+    assert "such as Duration=good" in wrong.stderr

@@ -18,8 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from moet import Box, MoETClassifier, explain, load, save, verify
 from moet.distill import DistilledClassifier
-from moet.distill.distilled_classifier import CAREFUL_VOTES, VOTES, default_teacher, recombined
+from moet.distill.distilled_classifier import default_teacher, recombined
 from moet.errors import InputError
+from moet.model.large import CAREFUL_VOTES, VOTES
 from moet.verify import Proved
 
 FOREST = RandomForestClassifier(20, min_samples_leaf=5)

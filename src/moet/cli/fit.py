@@ -53,6 +53,18 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Column that the model must not look at; may be repeated.")
+    ] = None,
+    monotone: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Such as Duration=good: more of the column never takes that answer away; two classes, may be repeated."
+        ),
+    ] = None,
+    gate_columns: Annotated[
+        int | None, typer.Option(min=1, help="Most columns that the gate may look at, for one that people can read.")
+    ] = None,
     digits: Digits = None,
     budget: Budget = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
@@ -66,6 +78,8 @@ def fit(
     A target of numbers (one with fractions, or with many different values) is learned by a mixture of affine laws, in
     the smallest size whose R² on held-out rows is within half a point, or one standard error, of the best.
 
+    What --ignore and --monotone ask for is proved of the model by `moet verify --ignores` and `--monotone`.
+
     --distill is worth some points of accuracy where rows are few, labels noisy or the model small.
 
     Numeric columns are used as they are; a text column becomes one feature per value, named "column=value". An empty
@@ -77,6 +91,7 @@ def fit(
         raise InputError("--budget is for finding a size; leave out --experts and --depth")
     import numpy as np
     import pandas as pd
+    from sklearn.base import clone
 
     from moet import MoETClassifier, Schema, save
     from moet.cli.data import labels, read_table
@@ -90,6 +105,8 @@ def fit(
             say(f"{target!r} holds numbers, and is learned as such; --labels takes them for labels")
         if distill:
             refuse_distilling()
+        if balanced or ignore or monotone or gate_columns:
+            raise InputError("--balanced, --ignore, --monotone and --gate-columns are for labels; add --labels")
         fit_numbers(
             table,
             target,
@@ -112,7 +129,12 @@ def fit(
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
 
     prediction: Prediction = "soft" if hard is False else "hard"
-    settings: dict[str, Any] = {"class_weight": "balanced"} if balanced else {}
+    settings: dict[str, Any] = {
+        "class_weight": "balanced" if balanced else None,
+        "ignore": ignore or None,
+        "monotone": _directions(monotone or [], sorted(set(y.tolist()))) or None,
+        "gate_columns": gate_columns,
+    }
     choice = None
     if experts is None and depth is None:
         from moet.model.sizes import choose_size
@@ -120,7 +142,6 @@ def fit(
         choice = choose_size(
             X.iloc[train], y[train], prediction=prediction, budget=budget, settings=settings, seed=seed, verbose=1
         )
-        experts, depth = choice.front[choice.taken][:2]
     classifier = MoETClassifier(
         n_experts=4 if experts is None else experts,
         max_depth=3 if depth is None else depth,
@@ -129,6 +150,8 @@ def fit(
         verbose=1,
         **settings,
     )
+    if choice is not None:
+        classifier = clone(choice.classifier).set_params(verbose=1)
     teacher_report = None
     if distill:
         from moet.distill import DistilledClassifier
@@ -204,6 +227,21 @@ def _finished(mixture: Mixture, X: pd.DataFrame, digits: int | None, seed: int) 
     else:
         short = mixture.prune()
     return replace(short, provenance={"made_by": "moet fit"})
+
+
+def _directions(monotone: list[str], classes: list[Any]) -> dict[str, int]:
+    """1 for columns more of which keeps the second class, -1 for the first."""
+    found = {}
+    for text in monotone:
+        column, equals, answer = text.rpartition("=")
+        places = [k for k, label in enumerate(classes) if str(label) == answer.strip()]
+        if not equals or not places:
+            raise InputError(
+                f"--monotone takes a column and an answer, such as Duration={classes[-1]}, got {text!r}; "
+                f"the answers are {', '.join(map(str, classes[:20]))}"
+            )
+        found[column.strip()] = 1 if places[0] == 1 else -1
+    return found
 
 
 def _teacher_in_words(report: dict[str, Any]) -> str:

@@ -15,30 +15,8 @@ from moet.errors import InputError
 from moet.model.calibration import drawn, with_values
 from moet.model.classifier import MoETClassifier
 from moet.model.file import as_mixture
+from moet.model.large import large_settings
 from moet.model.mixture import Mixture
-from moet.model.recipe import SMALL_TABLE
-
-VOTES: dict[str, Any] = {
-    "training": "boosting",
-    "n_experts": 512,
-    "max_depth": 5,
-    "min_samples_leaf": 20,
-    "learning_rate": 0.08,
-    "max_samples": 0.7,
-    "max_features": 0.5,
-    "max_iter": 0,
-}
-"""Settings of a large soft mixture: trees that each see part of the rows and features, behind a uniform gate."""
-
-CAREFUL_VOTES: dict[str, Any] = VOTES | {
-    "init": "linear",
-    "gate_l2": 0.5,
-    "max_depth": 6,
-    "min_samples_leaf": 3,
-    "learning_rate": 0.01,
-    "max_samples": 0.5,
-}
-"""The same for little data: logistic regression as the first experts, then smaller steps."""
 
 FEWEST_MADE = 20_000
 """Rows that are made of a small table; of a larger one, as many as it has."""
@@ -175,7 +153,7 @@ def _probabilities(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np
 
 def default_teacher(n_rows: int) -> MoETClassifier:
     """Large soft mixture for a table of so many rows."""
-    return MoETClassifier(**(CAREFUL_VOTES if n_rows <= SMALL_TABLE else VOTES))
+    return MoETClassifier(**large_settings(n_rows)[0])
 
 
 def recombined(X: Any, n_rows: int, rng: np.random.Generator) -> Any:

@@ -58,7 +58,7 @@ class Voters(NamedTuple):
 
 def train_boosted(table: Table, settings: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
     """Fit a soft mixture whose classes are the class indices of the table; its weights have mean 1."""
-    rows = GateRows(table, Scaler.of(table))
+    rows = GateRows(table, settings.scaler(table))
     log_likelihoods: list[float] = []
 
     def record(log_likelihood: float, model: Callable[[], Mixture]) -> None:

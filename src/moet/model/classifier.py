@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from numbers import Integral, Real
@@ -17,13 +17,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_X_y, validate_data
 
-from moet.errors import RareClassWarning
-from moet.model.boost import train_boosted
-from moet.model.calibration import Trial, calibrated, folds
+from moet.errors import InputError, RareClassWarning
+from moet.model.constraints import among, columns_of, kept_features, signs_of, widened
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
-from moet.model.recipe import SMALL_TABLE, Trained, Watch, most_rounds, train
+from moet.model.procedure import TRAINERS, trained_and_calibrated, with_budget
+from moet.model.recipe import Watch, most_rounds
 from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
 from moet.model.schema import Schema
 from moet.model.schema_of import is_table
@@ -94,6 +94,14 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         Share of the distinct rows (20,000 at most) held out to choose the best round. A row and its copies, or a whole
         group, are never on both sides. The trees of the chosen round are regrown on all rows, unless ``hard_iter=0``.
         Tables of fewer than 1,000 distinct rows hold nothing out.
+    ignore : list of columns, default=None
+        Columns that the model must not look at: their names in a DataFrame, their numbers in an array. Features
+        ``name=value`` are of the column ``name``. :func:`moet.verify.ignores` then proves it.
+    monotone : dict of column to 1 or -1, default=None
+        With two classes and ``training="em"``: more of the column never takes the second class away (1), or the first
+        (-1). The gate is blind to such a column. :func:`moet.verify.monotone` then proves it.
+    gate_columns : int, default=None
+        Most columns that the gate may look at: those that move it most are kept, and the training starts anew.
     random_state : int, RandomState or None, default=None
         The same seed gives the identical model.
     callback : callable, default=None
@@ -153,6 +161,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
         "hard_iter": [Interval(Integral, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "ignore": ["array-like", None],
+        "monotone": [dict, None],
+        "gate_columns": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
         "callback": [callable, None],
         "verbose": ["verbose"],
@@ -182,6 +193,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         tol: float = 1e-4,
         hard_iter: int = 8,
         validation_fraction: float = 0.2,
+        ignore: Sequence[str | int] | None = None,
+        monotone: Mapping[str | int, int] | None = None,
+        gate_columns: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -207,6 +221,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.hard_iter = hard_iter
         self.validation_fraction = validation_fraction
+        self.ignore = ignore
+        self.monotone = monotone
+        self.gate_columns = gate_columns
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -236,30 +253,34 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             features, y = validate_data(self, X, y, dtype=np.float64, order="C")
             if is_table(X) and hasattr(self, "feature_names_in_"):
                 self._schema = Schema.of(X)
-        X = features
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, features, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         refuse_no_weight(weight)
-        group = group_numbers(X, groups)
-        table = canonical_table(np.asarray(X), codes.astype(np.int32), weight, len(self.classes_), group)
-        table, unit = in_units_of_mean_weight(table)
-        rng = generator_of(self.random_state)
-        settings = self._settings(unit)
+        group = group_numbers(features, groups)
         boosting = self.training == "boosting"
         self._check_training(boosting)
         self._warn_if_small()
-        n_rounds = 1 + self.max_iter if boosting else most_rounds(settings)
-        trainer = train_boosted if boosting else train
-        with one_thread(), self._watch(n_rounds) as watch:
-            trained = trainer(table, settings, rng, watch)
-            trials = [trained.trial] if trained.trial is not None else _crossed(trainer, table, settings)
-            mixture = calibrated(trained.mixture, table, trials)
-        self.mixture_ = self._labelled(mixture)
+        columns = columns_of(self._schema, getattr(self, "feature_names_in_", None), features.shape[1])
+        self._kept = kept_features(columns, self.ignore, features.shape[1])
+        signs = signs_of(columns, self.monotone or {}, features.shape[1])[self._kept]
+        features = features if len(self._kept) == features.shape[1] else features[:, self._kept]
+        labels = codes.astype(np.int32)
+        table = canonical_table(np.ascontiguousarray(features), labels, weight, len(self.classes_), group)
+        table, unit = in_units_of_mean_weight(table)
+        rng = generator_of(self.random_state)
+        settings = self._settings(unit, signs)
+        trainer = TRAINERS[self.training]
+        with one_thread(), self._watch(1 + self.max_iter if boosting else most_rounds(settings)) as watch:
+            if self.gate_columns is not None:
+                kept_columns = among(columns, self._kept)
+                settings = with_budget(table, settings, trainer, rng, kept_columns, self.gate_columns)
+            trained = trained_and_calibrated(table, settings, trainer, rng, watch)
+        self.mixture_ = self._labelled(trained.mixture)
         if sample_weight is None and self.class_weight is None:
-            self._warn_of_classes_never_found(table, mixture)
+            self._warn_of_classes_never_found(table, trained.mixture)
         self.log_likelihoods_ = trained.log_likelihoods
         self.n_iter_ = len(trained.log_likelihoods)
         self.converged_ = trained.converged
@@ -294,6 +315,10 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"a linear start takes one expert per class: {len(self.classes_)}, n_experts is {self.n_experts}"
             )
+        if self.monotone and (boosting or len(self.classes_) > 2):
+            raise InputError(
+                f"monotone is for training='em' and two classes; this is {self.training!r} with {len(self.classes_)}"
+            )
         if not boosting and min(self.max_samples, self.max_features) < 1:
             raise ValueError("EM uses all rows and features: max_samples and max_features are for training='boosting'")
         if not boosting and self.max_iter == 0:
@@ -323,7 +348,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
                     stacklevel=4,
                 )
 
-    def _settings(self, unit: float) -> Settings:
+    def _settings(self, unit: float, signs: NDArray[np.int8]) -> Settings:
         leaf = self.min_samples_leaf
         return Settings(
             n_experts=self.n_experts,
@@ -345,11 +370,14 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             tol=self.tol,
             hard_iter=self.hard_iter,
             validation_fraction=self.validation_fraction,
+            hidden=tuple((signs != 0).tolist()),
+            signs=tuple(signs.tolist()),
         )
 
     def _labelled(self, mixture: Mixture) -> Mixture:
         """Give a mixture over class indices the labels and feature names of the table."""
         names = getattr(self, "feature_names_in_", None) if self._schema is None else self._schema.feature_names
+        mixture = widened(mixture, self._kept, self.n_features_in_ if names is None else len(names))
         return Mixture(
             mixture.gate_weights,
             mixture.gate_bias,
@@ -373,20 +401,6 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
                     self.callback(next(epochs), log_likelihood, self._labelled(model()))
 
             yield watch
-
-
-def _crossed(trainer: Callable[..., Trained], table: Table, settings: Settings) -> list[Trial]:
-    """Models of parts of a small table, to be asked about the other parts; a large one that held out none has none."""
-    if len(table) >= SMALL_TABLE:
-        return []
-    return [
-        Trial(trainer(taught, settings, np.random.default_rng(k), _unwatched).mixture, taught, asked)
-        for k, (taught, asked) in enumerate(folds(table))
-    ]
-
-
-def _unwatched(log_likelihood: float, model: Callable[[], Mixture]) -> None:
-    """Nobody is told of these rounds."""
 
 
 def _has_words(table: Any) -> bool:

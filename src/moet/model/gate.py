@@ -75,6 +75,10 @@ class Scaler:
                 mean[k] = low if low == high else 0.0
         return cls(mean, inverse_scale)
 
+    def blind(self, hidden: NDArray[np.bool_]) -> Scaler:
+        """The same, with some features hidden from the gate."""
+        return Scaler(self.mean, np.where(hidden, 0.0, self.inverse_scale))
+
     def fold(self, theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return gate weights and bias in raw units that give the same logits."""
         weights = theta[:, :-1] * self.inverse_scale

@@ -13,7 +13,6 @@ from moet.model.bins import bin_table, no_bins
 from moet.model.calibration import Trial
 from moet.model.deepen import deepened, deepens, shallow
 from moet.model.em import Experts, TrainingRows, em_round, hard_share, refit_gate_on_rightness, soft_share
-from moet.model.gate import Scaler
 from moet.model.grow import GrowOptions
 from moet.model.init import initial_gates, sliced_gates
 from moet.model.mixture import Mixture
@@ -105,7 +104,7 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
         held_out = split(table, min(wanted.validation_fraction, MOST_HELD_OUT / len(table)), rng)
     deepening = deepens(wanted) and bool(held_out.any())
     settings = shallow(wanted) if deepening else wanted
-    scaler = Scaler.of(table)
+    scaler = settings.scaler(table)
     bins = bin_table(table) if settings.max_depth > 0 else no_bins(table)
     smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
 

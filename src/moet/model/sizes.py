@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from moet.errors import RareClassWarning
 from moet.model.classifier import MoETClassifier
+from moet.model.large import large_settings
 from moet.model.mixture import Prediction
 from moet.progress import progress_bar
 
@@ -41,11 +43,12 @@ class Tried(NamedTuple):
     score: float
     error: float
     fidelity: float | None = None
+    boosted: bool = False
 
     @property
     def name(self) -> str:
         """``E2-D0``."""
-        return f"E{self.experts}-D{self.depth}"
+        return f"E{self.experts}-D{self.depth}{' boosted' if self.boosted else ''}"
 
 
 def candidate_sizes(n_classes: int) -> list[tuple[int, int]]:
@@ -100,7 +103,8 @@ def choose_size(
 ) -> Chosen:
     """Fit the smallest mixture whose accuracy on held-out rows is within a tolerance of the best.
 
-    The tolerance is half a point of accuracy, or one standard error of the best if that is more.
+    The tolerance is half a point of accuracy, or, of hard mixtures, one standard error of the best if that is more. Who
+    wants a soft one wants accuracy: large boosted ones are tried, too.
 
     Parameters
     ----------
@@ -126,23 +130,28 @@ def choose_size(
     True
     """
     deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
-    rows = X.to_numpy(dtype=np.float64) if hasattr(X, "to_numpy") else np.asarray(X, dtype=np.float64)
+    rows = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
     parts = list(held_out_parts(len(y), np.random.default_rng(seed)))
-    sizes = candidate_sizes(len(np.unique(y)))
     chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
+    students = [MoETClassifier(*size, **chosen_by_user) for size in candidate_sizes(len(np.unique(y)))]
+    votes = prediction == "soft" and not chosen_by_user.get("monotone")
+    large = [MoETClassifier(**one | chosen_by_user) for one in large_settings(len(y))] if votes else []
     tried: list[Tried] = []
+    asked: list[MoETClassifier] = []
     tolerance = 0.0
-    with progress_bar("trying sizes", len(sizes), shown=verbose > 0) as advance:
-        for experts, depth in sizes:
-            student = MoETClassifier(experts, depth, **chosen_by_user)
-            tried.append(_tried(student, rows, np.asarray(y), parts))
+    with progress_bar("trying sizes", len(students) + len(large), shown=verbose > 0) as advance:
+        while (students or large) and (not tried or time.monotonic() < deadline):
+            asked.append((students or large).pop(0))
+            tried.append(_tried(asked[-1], rows, np.asarray(y), parts))
             advance(f"{tried[-1].name}: accuracy {tried[-1].score:.4f}")
-            tolerance = max(POINTS, max(tried, key=lambda one: one.score).error)
-            if tried[-1].score == 1 or stalled(tried, tolerance) or time.monotonic() > deadline:
+            best = max(tried, key=lambda one: one.score)
+            tolerance = POINTS if prediction == "soft" else max(POINTS, best.error)
+            if tried[-1].score == 1:
                 break
+            if stalled(tried, tolerance):
+                students = []
     taken = smallest_within(tried, tolerance)
-    student = MoETClassifier(tried[taken].experts, tried[taken].depth, **chosen_by_user)
-    return Chosen(student.fit(X, y), tuple(tried), taken, tolerance)
+    return Chosen(clone(asked[taken]).fit(X, y), tuple(tried), taken, tolerance)
 
 
 def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -156,10 +165,7 @@ def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np
         yield from np.array_split(order, FOLDS)
 
 
-def _tried(
-    student: MoETClassifier, X: NDArray[np.float64], y: NDArray[Any], parts: Sequence[NDArray[np.int64]]
-) -> Tried:
-    from sklearn.base import clone
+def _tried(student: MoETClassifier, X: Any, y: NDArray[Any], parts: Sequence[NDArray[np.int64]]) -> Tried:
     from sklearn.utils.class_weight import compute_sample_weight
 
     right, leaves = [], []
@@ -167,14 +173,20 @@ def _tried(
         kept = np.ones(len(y), dtype=bool)
         kept[held_out] = len(held_out) == len(y)
         with warnings.catch_warnings(action="ignore", category=RareClassWarning):  # of the size taken it is said once
-            mixture = clone(student).fit(X[kept], y[kept]).mixture_.prune()
-        right.append(mixture.predict(X[held_out]) == y[held_out])
+            mixture = clone(student).fit(_taken(X, kept), y[kept]).mixture_.prune()
+        right.append(mixture.predict(_taken(X, held_out)) == y[held_out])
         leaves.append(mixture.size.leaves)
     weight = compute_sample_weight(student.class_weight, y)[np.concatenate(parts)]
     weight /= weight.sum()
     accuracy = float(weight @ np.concatenate(right))
     error = float(np.sqrt(accuracy * (1 - accuracy) * (weight @ weight)))
-    return Tried(student.n_experts, student.max_depth or 0, int(np.ceil(np.mean(leaves))), accuracy, error)
+    size = student.n_experts, student.max_depth or 0, int(np.ceil(np.mean(leaves)))
+    return Tried(*size, accuracy, error, boosted=student.training == "boosting")
+
+
+def _taken(X: Any, rows: NDArray[Any]) -> Any:
+    """Some rows of a DataFrame or array."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def front_lines(front: Sequence[Tried], taken: int, what: str) -> list[str]:

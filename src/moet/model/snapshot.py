@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.ccp import cost_complexity_prune
+from moet.model.constraints import monotone_value
 from moet.model.flat import FlatMixture
 from moet.model.gate import Scaler
 from moet.model.grow import GrownTree, GrowOptions
@@ -40,7 +41,15 @@ class Snapshot(NamedTuple):
         return Mixture(*scaler.fold(self.theta), trees, classes, prediction=settings.prediction)
 
     def _final_trees(self, settings: Settings) -> list[GrownTree] | list[Tree]:
-        """Return the trees after cost-complexity pruning."""
+        """Return the trees after cost-complexity pruning, monotone if they must be."""
+        trees = self._pruned_trees(settings)
+        if not any(settings.signs):
+            return trees
+        signs = np.array(settings.signs, dtype=np.int8)
+        whole = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in trees]
+        return [Tree(t.feature, t.threshold, t.left, t.right, monotone_value(t, signs)) for t in whole]
+
+    def _pruned_trees(self, settings: Settings) -> list[GrownTree] | list[Tree]:
         if settings.ccp_alpha == self.leaf_cost == 0:
             return self.trees
         trees = [Tree(t.feature, t.threshold, t.left, t.right, t.value) for t in self.trees]

@@ -13,8 +13,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from moet.distill.distilled_classifier import CAREFUL_VOTES, VOTES, DistilledClassifier
+from moet.distill.distilled_classifier import DistilledClassifier
 from moet.model.classifier import MoETClassifier
+from moet.model.large import CAREFUL_VOTES, VOTES
 from moet.model.recipe import SMALL_TABLE
 from moet.study.supervised.encode import Features
 
