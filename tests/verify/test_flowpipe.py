@@ -5,7 +5,7 @@ from scipy.integrate import solve_ivp
 from moet import RegressionMixture
 from moet.errors import CertificateError, InputError
 from moet.model.regression.tree import RegressionTree
-from moet.verify import Proved, Unknown, check, meets, reaches, safe
+from moet.verify import Proved, Refuted, Unknown, check, meets, reaches, safe
 from moet.verify.checker.certificate import Certificate
 from moet.verify.loops.flowpipe.tubes import proven_tubes
 from moet.verify.systems import SampledSystem
@@ -188,6 +188,37 @@ def test_a_goal_is_reached_and_an_obstacle_avoided_on_the_way():
     assert reaches(still, plant, within=25).checked
     assert not reaches(still, plant, within=15)
     assert not safe(law([[0.0, 0.0, 0.0]], [1.0], ["a"]), plant, steps=20)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "angle <= 1.1 until 1",
+        "0 <= angle <= 0.5 from 0.3 to 0.4",
+        "never angle <= 0.6 and speed <= 0 until 1",
+        "reach angle <= 0.2 within 1",
+        "sqrt(angle**2 + speed**2) <= 1.2 until 1",
+    ],
+)
+def test_what_is_false_is_refuted_with_a_run_that_scipy_confirms(spec):
+    policy, plant = law([[-1.0, -0.6]], [0.0], ["torque"]), pendulum()
+    verdict = meets(policy, plant, spec)
+    assert isinstance(verdict, Refuted)
+    trace = verdict.trace
+    assert all(low <= x <= high for x, (low, high) in zip(trace.start, plant.initial, strict=True))
+    x = trace.states[0]
+    for state, (torque,) in zip(trace.states[1:], trace.actions, strict=True):
+        assert torque == pytest.approx(float(np.clip(policy.act(x)[0], -1, 1)))
+        run = solve_ivp(lambda _, y, u=torque: [y[1], 2 * np.sin(y[0]) + 8 * u], (0, 0.05), x, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(run.y[:, -1], state, atol=1e-5)  # the middle of what encloses it
+        x = state
+
+
+def test_first_states_may_touch_a_limit_that_runs_move_away_from():
+    plant = pendulum(initial={"angle": ("0.5", "1.175"), "speed": ("-0.2", "-0.1")})
+    policy = law([[-1.0, -0.6]], [0.0], ["torque"])
+    assert meets(policy, plant, "angle <= 1.175 until 1").checked
+    assert isinstance(meets(policy, plant, "angle <= 1.1749 until 1"), Refuted)
 
 
 def test_forged_and_damaged_proofs_are_refused():

@@ -16,8 +16,8 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-_STEPS_PER_PERIOD = 40
-"""Runge-Kutta steps with which a period is simulated, at least."""
+STEPS_PER_PERIOD = 40
+"""Runge-Kutta steps with which a period is simulated, at least, unless told otherwise."""
 
 
 class Acting(Protocol):
@@ -104,15 +104,22 @@ class SampledSystem(System):
         """States one period later in float64, one per row; parameters and signals in the middle of their limits."""
         return self.between(states, actions, 1)[:, -1]
 
-    def between(self, states: ArrayLike, controls: ArrayLike, n: int, fixed: Mapping[str, Any] | None = None) -> Floats:
+    def between(
+        self,
+        states: ArrayLike,
+        controls: ArrayLike,
+        n: int,
+        fixed: Mapping[str, Any] | None = None,
+        steps: int = STEPS_PER_PERIOD,
+    ) -> Floats:
         """States at ``n`` + 1 evenly spaced times of one period, shape (n_rows, n + 1, n_states), in float64.
 
         ``fixed`` has values of parameters and signals, numbers or one per row; others are in the middle of their
-        limits.
+        limits. ``steps`` is the least number of Runge-Kutta steps.
         """
         rows = np.asarray(states, np.float64)
         held = dict(zip(self.controls, clipped(self, controls).T, strict=True)) | self._middles() | dict(fixed or {})
-        inner = -(-_STEPS_PER_PERIOD // n)
+        inner = -(-steps // n)
         h = float(self.period) / (n * inner)
         found = [rows]
         for _ in range(n):

@@ -12,6 +12,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.equations import BITS, ONE, over, wave_at
 from moet.verify.checker.flowpipes.claims import Condition, Norm
 from moet.verify.checker.flowpipes.forms import up
+from moet.verify.checker.flowpipes.integrate import Slopes
 from moet.verify.checker.flowpipes.sets import Zonotope, whole
 from moet.verify.checker.meter import Meter
 
@@ -33,8 +34,10 @@ class Row(NamedTuple):
 class Where:
     """Where states are over some time: on chords between two sets, give or take a box."""
 
-    def __init__(self, ends: list[tuple[Zonotope, list[int]]], bend: list[int], meter: Meter) -> None:
-        self._ends, self._bend, self._meter = ends, bend, meter
+    def __init__(
+        self, ends: list[tuple[Zonotope, list[int]]], bend: list[int], meter: Meter, slopes: Slopes | None = None
+    ) -> None:
+        self._ends, self._bend, self._meter, self._slopes = ends, bend, meter, slopes
         self._size = max(_size(points, box) for points, box in ends) + 4
 
     def largest(self, row: list[int], doubt: int) -> int:
@@ -45,6 +48,16 @@ class Where:
             center, radius = points.extent(row)
             values.append(center + radius + up(sum(abs(a) * b for a, b in zip(row, box, strict=False))))
         return max(values) + up(sum(abs(a) * b for a, b in zip(row, self._bend, strict=False))) + doubt * self._size
+
+    def falls(self, row: list[int]) -> bool:
+        """Whether row·x surely does not rise all the time."""
+        if self._slopes is None:
+            return False
+        _, radii, rows, values, rests = self._slopes
+        total = sum(map(mul, row, values)) + sum(map(abs, values))  # every number of the row may be off by one
+        for column, radius in zip(zip(*rows, strict=True), radii, strict=True):
+            total += (abs(sum(map(mul, row, column)) >> BITS) + up(sum(map(abs, column))) + 2) * radius
+        return total + sum((abs(a) + 1) * rest for a, rest in zip(row, rests, strict=False)) <= 0
 
     def box(self, d: int) -> tuple[list[int], list[int]]:
         """Least and largest value of every state."""
@@ -61,11 +74,14 @@ class Where:
         return self._ends[0][0].middle
 
 
-def holds(where: Where, conditions: list[Condition], n: int) -> str | None:
-    """None if all conditions hold; otherwise what does not."""
+def holds(where: Where, conditions: list[Condition], n: int, known: bool = False) -> str | None:
+    """None if all conditions hold; otherwise what does not.
+
+    If they are ``known`` to hold at first, a linear one holds as long as it does not get worse.
+    """
     for k, condition in enumerate(conditions):
         for row, bound, doubt in _rows(where, condition, n):
-            if where.largest(row, doubt) > bound:
+            if where.largest(row, doubt) > bound and not (known and not condition.norms and where.falls(row)):
                 return f"condition {k + 1} may not hold"
     return None
 
@@ -85,6 +101,18 @@ def is_outside(where: Where, conditions: list[Condition], n: int) -> bool:
             if _fails(where, Row(both, p * a.bound + q * b.bound, p + q)):
                 return True
     return False
+
+
+def is_violated(where: Where, condition: Condition, n: int) -> bool:
+    """Whether a condition holds nowhere."""
+    row, bound = [whole(a) for a in condition.coefficients], whole(condition.bound)
+    row += [0] * (n - len(row))
+    doubt = 1 + sum(_doubt(norm) for norm in condition.norms)
+    rows = [row]
+    for norm in condition.norms:  # a norm is at least its part along any direction, at most the largest of many
+        directions = [_towards(norm, where.middle)] if norm.factor > 0 else _POLYGON
+        rows = [_plus(line, norm, direction) for line in rows for direction in directions]
+    return all(_fails(where, Row(line, bound, doubt)) for line in rows)
 
 
 def _fails(where: Where, row: Row) -> bool:

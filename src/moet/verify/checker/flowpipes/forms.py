@@ -111,40 +111,41 @@ class Forms:
         return self.multiply(square, x) if exponent % 2 else square
 
     def sine(self, x: Form) -> Form:
-        """Sin x; its second derivative is -sin."""
-        ends = self.ends(x)
-        return self._smooth(x, wave_at(x.center, 1), wave_at(x.center, 0), negative(wave(ends, 1)))
+        """Sin x."""
+        ends, at = self.ends(x), x.center
+        value, slope = wave_at(at, 1), wave_at(at, 0)
+        return self._smooth(x, (value, slope, negative(value)), negative(wave(ends, 1)), negative(wave(ends, 0)))
 
     def cosine(self, x: Form) -> Form:
-        """Cos x; its second derivative is -cos."""
-        ends = self.ends(x)
-        return self._smooth(x, wave_at(x.center, 0), negative(wave_at(x.center, 1)), negative(wave(ends, 0)))
+        """Cos x."""
+        ends, at = self.ends(x), x.center
+        value, slope = wave_at(at, 0), negative(wave_at(at, 1))
+        return self._smooth(x, (value, slope, negative(value)), negative(wave(ends, 0)), wave(ends, 1))
 
     def tangent(self, x: Form) -> Form:
-        """Tan x = t; its derivatives are 1 + t² and 2·t·(1 + t²), which rise with t."""
-        low, high = tangent_of(self.ends(x))
-        at = tangent_of((x.center, x.center))
-        first = times(at, at)[0] + ONE, max(times(at, at)[1], 0) + ONE
-        bends = [
-            times((2 * t, 2 * t), (times((t, t), (t, t))[0] + ONE, times((t, t), (t, t))[1] + ONE)) for t in (low, high)
-        ]
-        return self._smooth(x, at, first, (bends[0][0], bends[1][1]))
+        """Tan x = t; its derivatives are 1 + t², 2·t·(1 + t²), which rises with t, and 2·(1 + t²)·(1 + 3·t²)."""
+        t, at = tangent_of(self.ends(x)), tangent_of((x.center, x.center))
+        low, high = ((end, end) for end in t)
+        bends = _tangent_bend(low)[0], _tangent_bend(high)[1]
+        square = _square(t)
+        third = times(times((2 * ONE, 2 * ONE), _one_more(square)), _one_more((3 * square[0], 3 * square[1])))
+        return self._smooth(x, (at, _one_more(_square(at)), _tangent_bend(at)), bends, third)
 
     def exponential(self, x: Form) -> Form:
         """Exp x is its own derivative."""
-        at = exponential_of((x.center, x.center))
-        return self._smooth(x, at, at, exponential_of(self.ends(x)))
+        at, values = exponential_of((x.center, x.center)), exponential_of(self.ends(x))
+        return self._smooth(x, (at, at, at), values, values)
 
     def root(self, x: Form) -> Form:
-        """√x; its derivatives are 1/(2√x) and -1/(4x√x)."""
+        """√x = r; its derivatives are 1/(2·r), -1/(4·r³) and 3/(8·r⁵)."""
         low, high = self.ends(x)
         if low <= 0:
             raise Undefined("the equations may take the root of a number that is not positive")
-        at, least, most = (_root(v) for v in (x.center, low, high))
-        first = over((ONE, ONE), (2 * at[0], 2 * at[1]))
-        steep = over((-ONE, -ONE), times((4 * low, 4 * low), least))[0]
-        flat = over((-ONE, -ONE), times((4 * high, 4 * high), most))[1]
-        return self._smooth(x, at, first, (steep, flat))
+        at, steepest, flattest = (over((ONE, ONE), _root(v)) for v in (x.center, low, high))
+        inverse = flattest[0], steepest[1]  # 1/r on all values of x, positive
+        cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
+        derivatives = _root(x.center), _part(at, 1, 2), _part(times(at, times(at, at)), -1, 4)
+        return self._smooth(x, derivatives, _part(cube, -1, 4), _part(times(cube, square), 3, 8))
 
     def magnitude(self, x: Form) -> Form:
         """|x|; where the sign is not sure, the chord between the ends and what is below it."""
@@ -175,29 +176,64 @@ class Forms:
         return Form(x.center >> 1, {k: s >> 1 for k, s in x.slopes.items()}, (x.radius >> 1) + self._loss)
 
     def _reciprocal(self, x: Form) -> Form:
-        """1/x; its derivatives are -1/x² and 2/x³."""
-        low, high = self.ends(x)
-        if low <= 0 <= high:
+        """1/x; its derivatives are -1/x², 2/x³ and -6/x⁴."""
+        ends = self.ends(x)
+        if ends[0] <= 0 <= ends[1]:
             raise Undefined("the equations may divide by zero")
-        at = over((ONE, ONE), (x.center, x.center))
-        bends = []
-        for end in (low, high):
-            inverse = over((ONE, ONE), (end, end))
-            cube = times(inverse, times(inverse, inverse))
-            bends += [2 * cube[0], 2 * cube[1]]
-        return self._smooth(x, at, negative(times(at, at)), (min(bends), max(bends)))
+        at, inverse = over((ONE, ONE), (x.center, x.center)), over((ONE, ONE), ends)
+        cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
+        derivatives = at, negative(times(at, at)), _part(times(at, times(at, at)), 2, 1)
+        return self._smooth(x, derivatives, _part(cube, 2, 1), _part(times(square, square), -6, 1))
 
-    def _smooth(self, x: Form, value: Interval, slope: Interval, bend: Interval) -> Form:
-        """A function by Taylor: value and slope at the center, and the second derivative on all values of x."""
-        spread = self.spread(x)
-        square = up(spread * spread)
-        below, above = up(min(bend[0], 0) * -square), up(max(bend[1], 0) * square)  # twice as far as it goes
-        middle = (slope[0] + slope[1]) >> 1
-        doubt = slope[1] - slope[0] + 1
-        radius = (value[1] - value[0]) + 1 + ((below + above) >> 2) + 1
-        radius += up(abs(middle) * x.radius) + up(doubt * spread) + self._loss
-        center = ((value[0] + value[1]) >> 1) + ((above - below) >> 2)
-        return Form(center, {k: s * middle >> BITS for k, s in x.slopes.items()}, radius)
+    def _smooth(
+        self, x: Form, derivatives: tuple[Interval, Interval, Interval], second: Interval, third: Interval
+    ) -> Form:
+        """A function by Taylor: its value and two derivatives at the center; the second and third on all values of x.
+
+        What two terms leave is bounded by the second derivative; what three leave by the third, where t³ is taken to
+        be 3/4·q²·t give or take q³/4 for t from -q to q. The better bound is taken.
+        """
+        q = self.spread(x)
+        square = up(q * q)
+        cube = up(square * q)
+        shift, radius = _square_term(second, square)
+        middle, dev = (third[0] + third[1]) >> 1, third[1] - third[0] + 1
+        bent, bent_radius = _square_term(derivatives[2], square)
+        finer = bent_radius + up(abs(middle) * cube) // 24 + up(dev * cube) // 6 + 4
+        value, slope, _ = derivatives
+        steep, doubt = (slope[0] + slope[1]) >> 1, slope[1] - slope[0] + 1
+        if finer < radius:
+            shift, radius = bent, finer
+            steep, doubt = steep + (middle * square >> (BITS + 3)), doubt + 2
+        radius += (value[1] - value[0]) + 1 + up(abs(steep) * x.radius) + up(doubt * q) + self._loss
+        center = ((value[0] + value[1]) >> 1) + shift
+        return Form(center, {k: s * steep >> BITS for k, s in x.slopes.items()}, radius)
+
+
+def _square_term(bend: Interval, square: int) -> Interval:
+    """Middle and radius of bend/2·t² where t² is from 0 to ``square``."""
+    below, above = up(max(-bend[0], 0) * square), up(max(bend[1], 0) * square)
+    return (above - below) >> 2, ((above + below) >> 2) + 2
+
+
+def _square(x: Interval) -> Interval:
+    """Squares, none of them negative."""
+    low, high = times(x, x)
+    return max(low, 0), high
+
+
+def _one_more(x: Interval) -> Interval:
+    return x[0] + ONE, x[1] + ONE
+
+
+def _tangent_bend(t: Interval) -> Interval:
+    return times((2 * t[0], 2 * t[1]), _one_more(_square(t)))
+
+
+def _part(x: Interval, numerator: int, denominator: int) -> Interval:
+    """A multiple of all numbers of an interval."""
+    ends = sorted((x[0] * numerator, x[1] * numerator))
+    return ends[0] // denominator, -(-ends[1] // denominator)
 
 
 def _root(value: int) -> Interval:

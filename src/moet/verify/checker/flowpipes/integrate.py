@@ -28,6 +28,7 @@ class Slopes(NamedTuple):
     """Derivatives on a tube: rows of slopes, values in its middle, and how far they may be off."""
 
     middle: list[int]
+    radii: list[int]
     rows: Matrix
     values: list[int]
     rests: list[int]
@@ -53,7 +54,7 @@ def slopes_on(
     except Undefined as error:
         raise CertificateError(str(error)) from None
     rows = [[form.slopes.get(k, 0) for k in range(len(middle))] for form in forms]
-    return Slopes(middle, rows, [form.center for form in forms], [form.radius for form in forms]), ends
+    return Slopes(middle, radii, rows, [form.center for form in forms], [form.radius for form in forms]), ends
 
 
 def tube(program: Program | AffineProgram, low: list[int], high: list[int], time: Fraction, meter: Meter) -> Slopes:

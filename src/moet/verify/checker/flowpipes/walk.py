@@ -21,6 +21,7 @@ from moet.verify.checker.flowpipes.integrate import moved, slopes_on, tube
 from moet.verify.checker.flowpipes.policy import Line, Multipliers, Policy, control_rows, seen
 from moet.verify.checker.flowpipes.program import features_of, parameters_of, program_of
 from moet.verify.checker.flowpipes.sets import Matrix, Zonotope, diagonal, fits, mapped, reduced, whole
+from moet.verify.checker.geometry import most_in
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.plain_laws import PlainLaws
 from moet.verify.checker.plain_system import Flow, PlainSystem
@@ -64,6 +65,7 @@ def check_flowpipes(
     claim = flowpipe(plain(certificate.claim), model, system)
     records = certificate.records(meter)
     walk = Walk(claim, model, system, records)
+    _check_first_states(claim, system)
     d = len(system.states)
     sides = [*system.initial, *parameters_of(system)]
     start = Home([whole((low + high) / 2) for low, high in sides], _square([_radius(side) for side in sides]), [])
@@ -75,6 +77,15 @@ def check_flowpipes(
         walk.parts(home, home)
     records.finish()
     return walk.tubes
+
+
+def _check_first_states(claim: FlowpipeClaim, system: PlainSystem) -> None:
+    """Complain unless linear conditions that hold from the start hold of all first states, exactly."""
+    for part in claim.spec:
+        if part.kind == "hold" and not part.start:
+            for condition in part.conditions:
+                if not condition.norms and most_in(system.initial, condition.coefficients) > condition.bound:
+                    raise CertificateError("a condition does not hold of all first states")
 
 
 def _home(records: Records, start: Home, d: int) -> Home:
@@ -145,7 +156,8 @@ class Walk:
         self.tubes.append([])
         spec = [part for part in self._claim.spec if not at_home or part.end is None]
         spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
-        self._look(points, time, spec, done)
+        known = [_without_linear(part) if not at_home and not part.start else part for part in spec]
+        self._look(points, time, known, done)
         steps = 0
         while (code := self._records.code()) != END:
             if code & ~(RELAXED | REDUCED):
@@ -195,10 +207,10 @@ class Walk:
         self._meter.hold(2 * self._d)
         self.tubes[-1].append(Stretch(start, end, *where.box(self._d)))
 
-    def _require(self, where: Where, part: Requirement, time: Fraction) -> None:
+    def _require(self, where: Where, part: Requirement, time: Fraction, known: bool = False) -> None:
         n = len(where.middle)
         if part.kind == "hold":
-            reason = holds(where, part.conditions, n)
+            reason = holds(where, part.conditions, n, known)
             if reason is not None:
                 raise CertificateError(f"at time {float(time):g} {reason}")
         elif not is_outside(where, part.conditions, n):
@@ -210,8 +222,20 @@ class Walk:
         (substeps,) = self._records.refs(1)
         if not 0 < substeps <= MOST_SUBSTEPS:
             raise CertificateError(f"a step is taken in {substeps} parts")
-        what = seen(self._system, self._features, points, self._meter)
         lines, multipliers = self._law() if code & RELAXED else (None, {})
+        return self.advanced(points, time, substeps, lines, multipliers, spec)
+
+    def advanced(
+        self,
+        points: Zonotope,
+        time: Fraction,
+        substeps: int,
+        lines: list[Line] | None,
+        multipliers: Multipliers,
+        spec: list[Requirement],
+    ) -> Zonotope:
+        """The set one period later, on the way to which the requirements are looked at."""
+        what = seen(self._system, self._features, points, self._meter)
         lines, bounds = self._policy.relaxed(what, lines, multipliers, self._meter)
         middles, rows = control_rows(what, lines, bounds)
         n = len(points.middle)
@@ -246,27 +270,20 @@ class Walk:
             high = [m + r for m, r in zip(points.middle, radii, strict=True)]
             slopes = tube(self._program, low, high, h, self._meter)
             ahead = moved(points, box, slopes, h, self._meter)
-            self._between((points, box), (ahead.points, ahead.box), ahead.bend, time + k * h, time + (k + 1) * h, spec)
+            where = Where([(points, box), (ahead.points, ahead.box)], ahead.bend, self._meter, slopes)
+            at_end = Where([(ahead.points, ahead.box)], [0] * d, self._meter)
+            self.between(where, at_end, time + k * h, time + (k + 1) * h, spec)
             points, box = ahead.points, ahead.box
         return Zonotope(points.middle, points.columns + diagonal(box, n))
 
-    def _between(
-        self,
-        before: tuple[Zonotope, list[int]],
-        after: tuple[Zonotope, list[int]],
-        bend: list[int],
-        start: Fraction,
-        end: Fraction,
-        spec: list[Requirement],
-    ) -> None:
-        where = Where([before, after], bend, self._meter)
-        at_end = Where([after], [0] * self._d, self._meter)
+    def between(self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Requirement]) -> None:
+        """Look at the requirements from one time to another, and at the end if they begin there."""
         self._record(where, start, end)
         for part in (*spec, *self._domain):
             if part.kind == "reach":
                 continue
             if part.start < end and (part.end is None or part.end > start):
-                self._require(where, part, start)
+                self._require(where, part, start, known=part.start <= start)
             elif part.start == end:
                 self._require(at_end, part, end)
 
@@ -293,6 +310,11 @@ class Walk:
         n, d = len(points.middle), self._d
         frame, inverse = self._numbers.matrix(d, n), self._numbers.matrix(d, n)
         return reduced(points, first, last, frame, inverse, self._meter)
+
+
+def _without_linear(part: Requirement) -> Requirement:
+    """What is left to look at of a requirement of which the linear conditions hold of all first states."""
+    return part._replace(conditions=[c for c in part.conditions if c.norms]) if part.kind == "hold" else part
 
 
 def _radius(side: tuple[Fraction, Fraction]) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.verify.loops.flowpipe.integrate import Points
+from moet.verify.loops.flowpipe.integrate import Points, Slopes
 from moet.verify.spec import Condition, Requirement
 
 Floats = NDArray[np.float64]
@@ -29,8 +29,15 @@ class Excess(NamedTuple):
 class Where:
     """Where states are over some time: on chords between two sets, give or take a box."""
 
-    def __init__(self, ends: list[Points], bend: Floats) -> None:
-        self.ends, self.bend = ends, bend
+    def __init__(self, ends: list[Points], bend: Floats, slopes: Slopes | None = None) -> None:
+        self.ends, self.bend, self.slopes = ends, bend, slopes
+
+    def fall(self, rows: Floats) -> NDArray[np.bool_]:
+        """Whether rows·x surely do not rise all the time."""
+        if self.slopes is None:
+            return np.zeros(len(rows), np.bool_)
+        spread = np.abs(rows @ self.slopes.rows) @ self.slopes.radii + np.abs(rows) @ self.slopes.rests
+        return np.asarray(rows @ self.slopes.values + spread <= -1e-12)
 
     def largest(self, rows: Floats) -> Floats:
         """Bounds of rows·x."""
@@ -53,17 +60,23 @@ class Checked:
         self._rows = np.array([condition.coefficients for condition in requirement.conditions], np.float64)
         self._bounds = np.array([condition.bound for condition in requirement.conditions], np.float64)
         self._has_norms = any(condition.norms for condition in requirement.conditions)
+        self.is_linear = not self._has_norms
         if self.kind == "avoid":
             self._rows, self._bounds = _with_sums(self._rows, self._bounds)
 
-    def excess(self, where: Where) -> Excess:
-        """By how much the requirement is missed."""
+    def excess(self, where: Where, known: bool = False) -> Excess:
+        """By how much the requirement is missed.
+
+        If its linear conditions are ``known`` to hold at first, they do as long as they do not get worse.
+        """
         if self.kind == "avoid":
             inside = where.largest(-self._rows) + self._bounds + self._margin()
             best = int(np.argmin(inside / np.abs(self._rows).sum(axis=1)))
             return Excess(float(inside[best]), -self._rows[best])
         rows, bounds = (self._rows, self._bounds) if not self._has_norms else self._with_norms(where)
         missed = where.largest(rows) - bounds + _MARGIN * (1 + np.abs(bounds))
+        if known and not self._has_norms:
+            missed = np.where(where.fall(rows), -1.0, missed)
         worst = int(np.argmax(missed))
         return Excess(float(missed[worst]), rows[worst])
 

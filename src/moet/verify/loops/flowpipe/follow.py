@@ -26,11 +26,15 @@ Floats = NDArray[np.float64]
 PART, SPLIT, END = 64, 65, 66
 _RELAXED, _REDUCED = 1, 2
 
-_COLUMNS_PER_STATE = 24
+_COLUMNS_PER_STATE = 40
 """Columns of a set, per state, beyond which older ones are put together."""
 
-_WORTH_A_MODE = 30.0
-"""How much larger a box may be in the coordinates of a contracting loop than in the best ones."""
+_AHEAD = (0, 5, 20, 60)
+_MOST_GROWTH = 1e8
+"""Steps ahead at which boxes are compared, as long as nothing grows more than this."""
+
+_PATIENCE = 60
+"""Steps for which a set may come no nearer to where it is to come home."""
 
 MOST_STEPS = 100_000
 
@@ -41,6 +45,16 @@ class Failed(Exception):
     def __init__(self, time: float, reason: str, excess: float, row: Floats, columns: Floats) -> None:
         super().__init__(reason)
         self.time, self.excess, self.row, self.columns = time, excess, row, columns
+
+
+class NotHome(Failed):
+    """A set does not come home; ``reach`` says how far it is out along each side when it is nearest, 1 being there."""
+
+    def __init__(self, time: float, reach: Floats, columns: Floats) -> None:
+        worst = np.eye(len(reach))[int(np.argmax(reach))]
+        reason = "runs are not yet in the set that they are to come back to"
+        super().__init__(time, reason, float(reach.max() - 1), worst, columns)
+        self.reach = reach
 
 
 class Home(NamedTuple):
@@ -110,12 +124,19 @@ class Follower:
         )
         n_first = points.columns.shape[1]
         track = [points]
+        nearest, patience = np.full(self.d, np.inf), _PATIENCE
         for step in range(MOST_STEPS):
             self._look(points, time, spec, done, at_home)
             if self._ends(points, time, spec, done, home, step):
                 script.add(END)
                 return script, track
             self.deadline.look()
+            if home is not None:
+                reach = self._reach(points, home)
+                patience = _PATIENCE if reach.max() < 0.99 * nearest.max() else patience - 1
+                nearest = reach if reach.max() < nearest.max() else nearest
+                if patience < 0:
+                    raise NotHome(float(time), nearest, points.columns)
             try:
                 points = self._step(points, time, substeps, spec, at_home, script, n_first)
             except Unbounded as stop:
@@ -144,13 +165,12 @@ class Follower:
                 return False
             if part.kind != "reach" and part.end is not None and part.end > time:
                 return False
-        return home is None or (step > 0 and self.is_home(points, home))
+        return home is None or (step > 0 and bool(np.all(self._reach(points, home) <= 1 - 1e-8)))
 
-    def is_home(self, points: Points, home: Home) -> bool:
-        """Whether a set is in a parallelotope, with something to spare."""
+    def _reach(self, points: Points, home: Home) -> Floats:
+        """How far a set goes along each side of a parallelotope, which ends at 1."""
         away = points.middle[: self.d] - home.middle
-        reach = np.abs(home.inverse @ away) + np.abs(home.inverse @ points.columns[: self.d]).sum(axis=1)
-        return bool(np.all(reach + np.abs(home.inverse) @ points.box <= 1 - 1e-8))
+        return np.asarray(np.abs(home.inverse @ away) + np.abs(home.inverse @ points.columns[: self.d]).sum(axis=1))
 
     def _look(self, points: Points, time: Fraction, spec: list[Checked], done: set[int], at_home: bool) -> None:
         where = Where([points], np.zeros(self.d))
@@ -162,14 +182,16 @@ class Follower:
             if part.kind == "reach":
                 if k not in done and part.excess(where).value <= 0:
                     done.add(k)
+            elif part.kind == "hold" and part.is_linear and not time and not part.start and not at_home:
+                pass  # of all first states, that was seen exactly
             elif not flows or time in (start, part.end):
                 self._require(part, where, time)
         if not flows or not time:
             for part in self._domain:
                 self._require(part, where, time)
 
-    def _require(self, part: Checked, where: Where, time: Fraction) -> None:
-        excess = part.excess(where)
+    def _require(self, part: Checked, where: Where, time: Fraction, known: bool = False) -> None:
+        excess = part.excess(where, known)
         if excess.value > 0:
             reason = "a set that is to be avoided" if part.kind == "avoid" else "a limit"
             raise Failed(float(time), f"{reason} is passed by {excess.value:.3g}", *excess, where.ends[-1].columns)
@@ -217,7 +239,7 @@ class Follower:
         equations = self.system.equations  # type: ignore[attr-defined]
         forms = on_box(equations, self._names, middle, radii, self._signals)
         rows = np.array([form.slopes for form in forms])
-        return Slopes(middle, rows, np.array([f.center for f in forms]), np.array([f.radius for f in forms]))
+        return Slopes(middle, radii, rows, np.array([f.center for f in forms]), np.array([f.radius for f in forms]))
 
     def _jump(self, points: Points) -> tuple[Points, Floats]:
         slopes = self.linearise(points.middle - points.radii, points.middle + points.radii)
@@ -236,29 +258,22 @@ class Follower:
             slopes = tube(self.linearise, points, float(h))
             ahead, bend, matrix = moved(points, slopes, float(h))
             total = np.concatenate([matrix @ total, total[self.d :]])
-            self._between(points, ahead, bend, time + k * h, time + (k + 1) * h, spec, at_home)
+            where, at_end = Where([points, ahead], bend, slopes), Where([ahead], np.zeros(self.d))
+            self._between(where, at_end, time + k * h, time + (k + 1) * h, spec, at_home)
             points = ahead
         box = np.concatenate([np.diag(points.box), np.zeros((n - self.d, self.d))])
         columns = np.concatenate([points.columns, box], axis=1)
         return Points(points.middle, columns, np.zeros(self.d)), total[: self.d]
 
     def _between(
-        self,
-        before: Points,
-        after: Points,
-        bend: Floats,
-        start: Fraction,
-        end: Fraction,
-        spec: list[Checked],
-        at_home: bool,
+        self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Checked], at_home: bool
     ) -> None:
-        where, at_end = Where([before, after], bend), Where([after], np.zeros(self.d))
         for part in (*spec, *self._domain):
             if part.kind == "reach":
                 continue
             begins = Fraction(0) if at_home else part.start
             if begins < end and (part.end is None or part.end > start):
-                self._require(part, where, start)
+                self._require(part, where, start, known=begins <= start)
             elif begins == end:
                 self._require(part, at_end, end)
 
@@ -282,22 +297,29 @@ class Follower:
         return Points(points.middle, np.concatenate(columns, axis=1), points.box)
 
     def _frame(self, old: Floats) -> Floats:
-        """Coordinates for a box around columns: of the closed loop, of the columns, or the states."""
+        """Coordinates in which a box around columns will be smallest, now and after some steps of the loop."""
         size = np.abs(old).sum(axis=1)
         scale = np.where(size > 0, size, 1.0)
-        left = np.linalg.svd(old / scale[:, None])[0] * scale[:, None]
-        candidates = [np.diag(scale), left]
-        losses = [_loss(frame, old, scale) for frame in candidates]
+        candidates = [np.diag(scale), np.linalg.svd(old / scale[:, None])[0] * scale[:, None]]
+        powers = [np.linalg.matrix_power(self.last_map, k) for k in _AHEAD]
+        largest = max(float(np.abs(power).max()) for power in powers)
+        if not largest < _MOST_GROWTH:
+            powers = [np.eye(self.d)]
+        for power in powers[1:]:  # a box whose sides are where columns will be wide
+            ahead = np.linalg.svd(power @ old / scale[:, None])[0] * scale[:, None]
+            if np.linalg.cond(power) < _MOST_GROWTH:
+                candidates.append(np.linalg.solve(power, ahead))
         modes = real_modes(self.last_map)
-        contracts = modes is not None and np.abs(np.linalg.eigvals(self.last_map)).max() < 1
-        if modes is not None and contracts and _loss(modes, old, scale) <= _WORTH_A_MODE * min(losses):
-            return modes  # what is lost once will shrink, and a box in these coordinates stays one
-        return candidates[int(np.argmin(losses))]
+        candidates += [] if modes is None else [modes]
+        usable = [frame for frame in candidates if np.linalg.cond(frame / scale[:, None]) < _MOST_GROWTH]
+        return min(usable, key=lambda frame: _loss(frame, old, powers))
 
 
-def _loss(frame: Floats, columns: Floats, scale: Floats) -> float:
-    """Size of the box around columns in the coordinates of a frame."""
-    return float((np.abs(frame) @ np.abs(np.linalg.inv(frame) @ columns).sum(axis=1) / scale).sum())
+def _loss(frame: Floats, columns: Floats, powers: list[Floats]) -> float:
+    """How much larger a box around columns in the coordinates of a frame is than they are, now and later."""
+    box = frame * np.abs(np.linalg.inv(frame) @ columns).sum(axis=1)
+    ratios = [np.abs(power @ box).sum(axis=1) / (np.abs(power @ columns).sum(axis=1) + 1e-300) for power in powers]
+    return float(np.mean([ratio.mean() for ratio in ratios]))
 
 
 def real_modes(matrix: Floats) -> Floats | None:

@@ -6,7 +6,7 @@ with given radii. The search only proposes, so nothing is rounded outward here: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -62,8 +62,8 @@ class Form:
         if low <= 0 <= high:
             raise Unbounded(UNDEFINED)
         c = other.center
-        bends = 2 / low**3, 2 / high**3
-        return self * _smooth(other, 1 / c, -1 / c**2, min(bends), max(bends))
+        second, third = sorted((2 / low**3, 2 / high**3)), sorted((-6 / low**4, -6 / high**4))
+        return self * _smooth(other, (1 / c, -1 / c**2, 2 / c**3), second, third)
 
     def __pow__(self, exponent: int) -> Form:
         if exponent == 1:
@@ -80,12 +80,21 @@ def ends(x: Form) -> tuple[float, float]:
     return x.center - spread, x.center + spread
 
 
-def _smooth(x: Form, value: float, slope: float, least: float, most: float) -> Form:
-    """A function by Taylor: value and slope at the center, and the second derivative on all values of x."""
-    square = x.spread**2
-    below, above = max(-least, 0.0) * square, max(most, 0.0) * square
-    radius = (below + above) / 4 + abs(slope) * x.radius
-    return Form(value + (above - below) / 4, slope * x.slopes, radius, x.radii)
+def _smooth(x: Form, derivatives: tuple[float, float, float], second: Sequence[float], third: Sequence[float]) -> Form:
+    """A function by Taylor: its value and two derivatives at the center; the second and third on all values of x.
+
+    What is left is bounded by the second derivative, or by the third, where t³ is taken to be 3/4·q²·t give or take
+    q³/4 for t from -q to q.
+    """
+    q = x.spread
+    value, slope, bend = derivatives
+    below, above = max(-second[0], 0.0) * q**2, max(second[1], 0.0) * q**2
+    shift, radius = (above - below) / 4, (above + below) / 4
+    middle, dev = (third[0] + third[1]) / 2, third[1] - third[0]
+    finer = abs(bend) * q**2 / 4 + abs(middle) * q**3 / 24 + dev * q**3 / 6
+    if finer < radius:
+        shift, radius, slope = bend * q**2 / 4, finer, slope + middle * q**2 / 8
+    return Form(value + shift, slope * x.slopes, radius + abs(slope) * x.radius, x.radii)
 
 
 def _wave_range(low: float, high: float, shift: float) -> tuple[float, float]:
@@ -96,13 +105,17 @@ def _wave_range(low: float, high: float, shift: float) -> tuple[float, float]:
 
 
 def _sine(x: Form) -> Form:
-    low, high = _wave_range(*ends(x), 0.0)
-    return _smooth(x, np.sin(x.center), np.cos(x.center), -high, -low)
+    low, high = ends(x)
+    (a, b), (p, q) = _wave_range(low, high, 0.0), _wave_range(low, high, np.pi / 2)
+    sine, cosine = float(np.sin(x.center)), float(np.cos(x.center))
+    return _smooth(x, (sine, cosine, -sine), (-b, -a), (-q, -p))
 
 
 def _cosine(x: Form) -> Form:
-    low, high = _wave_range(*ends(x), np.pi / 2)
-    return _smooth(x, np.cos(x.center), -np.sin(x.center), -high, -low)
+    low, high = ends(x)
+    (a, b), (p, q) = _wave_range(low, high, 0.0), _wave_range(low, high, np.pi / 2)
+    sine, cosine = float(np.sin(x.center)), float(np.cos(x.center))
+    return _smooth(x, (cosine, -sine, -cosine), (-q, -p), (a, b))
 
 
 def _tangent(x: Form) -> Form:
@@ -111,22 +124,26 @@ def _tangent(x: Form) -> Form:
     if cosines[0] <= 0 <= cosines[1]:
         raise Unbounded(UNDEFINED)
     t, a, b = np.tan([x.center, low, high]).tolist()
-    return _smooth(x, t, 1 + t**2, 2 * a * (1 + a**2), 2 * b * (1 + b**2))
+    square = (0.0 if a <= 0 <= b else min(a**2, b**2)), max(a**2, b**2)
+    third = [2 * (1 + s) * (1 + 3 * s) for s in square]
+    return _smooth(x, (t, 1 + t**2, 2 * t * (1 + t**2)), (2 * a * (1 + a**2), 2 * b * (1 + b**2)), third)
 
 
 def _exponential(x: Form) -> Form:
     low, high = ends(x)
     if high > 300:
         raise Unbounded("sets grow beyond all bounds")
-    return _smooth(x, np.exp(x.center), np.exp(x.center), np.exp(low), np.exp(high))
+    value, least, most = np.exp([x.center, low, high]).tolist()
+    return _smooth(x, (value, value, value), (least, most), (least, most))
 
 
 def _root(x: Form) -> Form:
     low, high = ends(x)
     if low <= 0:
         raise Unbounded(UNDEFINED)
-    root = np.sqrt(x.center)
-    return _smooth(x, root, 0.5 / root, -0.25 / low**1.5, -0.25 / high**1.5)
+    root = float(np.sqrt(x.center))
+    second, third = (-0.25 / low**1.5, -0.25 / high**1.5), (0.375 / high**2.5, 0.375 / low**2.5)
+    return _smooth(x, (root, 0.5 / root, -0.25 / root**3), second, third)
 
 
 def _magnitude(x: Form) -> Form:

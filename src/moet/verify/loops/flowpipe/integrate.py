@@ -30,6 +30,7 @@ class Slopes(NamedTuple):
     """Equations on a box: its middle, slopes, values in the middle, and how far they may be off."""
 
     middle: Floats
+    radii: Floats
     rows: Floats
     values: Floats
     rests: Floats

@@ -1,18 +1,152 @@
-"""Runs of a controlled system that miss what is required."""
+"""Runs of a controlled system that miss what is required: simulated, then enclosed by the checker's own arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
 
 from moet.model.regression.mixture import RegressionMixture
-from moet.verify.limits import Deadline
-from moet.verify.result import Refuted
-from moet.verify.spec import Requirement
+from moet.verify.checker.flowpipes.claims import Condition as PlainCondition
+from moet.verify.checker.flowpipes.claims import Norm as PlainNorm
+from moet.verify.checker.flowpipes.claims import Requirement as PlainRequirement
+from moet.verify.checker.flowpipes.replay import missing
+from moet.verify.checker.meter import Interrupted, Meter
+from moet.verify.checker.plain_laws import plain_laws
+from moet.verify.checker.plain_system import plain_system
+from moet.verify.limits import Deadline, Stopped
+from moet.verify.result import Refuted, Trace
+from moet.verify.spec import Condition, Requirement
+from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
+
+Floats = NDArray[np.float64]
+
+_RUNS = 100
+_POINTS = 4
+_FOR_EVER = 300
+_TRIES = 3
+"""Runs that are simulated, points per period, steps if there is no end, and runs that are replayed."""
 
 
 def refutation(
     mixture: RegressionMixture, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
 ) -> Refuted | None:
-    """A run that misses a requirement, if one is found."""
+    """A run that surely misses a requirement, if one is found."""
+    corner = _unsafe_first_state(system, spec)
+    if corner is not None:
+        return Refuted(trace=Trace(np.array([corner], np.float64), (), None, corner))
+    times, states, steps = _simulated(mixture, system, spec, deadline, seed)
+    misses = [_missed(part, times, states) for part in spec]
+    sizes, when = np.max([size for size, _ in misses], axis=0), np.argmax([size for size, _ in misses], axis=0)
+    for run in np.argsort(-sizes)[:_TRIES]:
+        if not sizes[run] > 0:
+            return None
+        last = misses[when[run]][1][run]
+        n_steps = min(steps, int(np.ceil(last / float(_period(system)) - 1e-9)))
+        trace = _replayed(mixture, system, spec, states[run, 0], n_steps, deadline)
+        if trace is not None:
+            return Refuted(trace=trace)
     return None
+
+
+def _unsafe_first_state(system: System, spec: Sequence[Requirement]) -> tuple[Fraction, ...] | None:
+    """A corner of the first states at which a linear condition does not hold."""
+    for part in spec:
+        for c in part.conditions if part.kind == "hold" and not part.start else ():
+            corner = [high if a > 0 else low for a, (low, high) in zip(c.coefficients, system.initial, strict=True)]
+            if not c.norms and sum(a * x for a, x in zip(c.coefficients, corner, strict=True)) > c.bound:
+                return tuple(corner)
+    return None
+
+
+def _simulated(
+    mixture: RegressionMixture, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
+) -> tuple[Floats, Floats, int]:
+    """Times, and states of runs from corners and random first states at these times."""
+    ends = [part.end for part in spec if part.end is not None]
+    period = _period(system)
+    steps = int(np.ceil(float(max(ends) / period))) if ends else _FOR_EVER
+    low, high = np.array(system.initial, np.float64).T
+    random = np.random.default_rng(seed)
+    rows = [random.uniform(low, high, (_RUNS, len(low)))]
+    if len(low) <= 6:
+        rows.append(np.array([np.where(corner, high, low) for corner in product((False, True), repeat=len(low))]))
+    x = np.unique(np.concatenate(rows), axis=0)
+    times, states = [0.0], [x]
+    with np.errstate(all="ignore"):
+        for step in range(steps):
+            if deadline.passed:
+                raise Stopped(deadline.reason)
+            controls = clipped(system, mixture.predict(observed(system, np.where(np.isfinite(x), x, 0.0))))
+            if isinstance(system, SampledSystem):
+                inner = system.between(x, controls, _POINTS, steps=_POINTS)[:, 1:]
+                states += list(np.moveaxis(inner, 1, 0))
+                times += [float(period) * (step + (k + 1) / _POINTS) for k in range(_POINTS)]
+            else:
+                states.append(system.successor(x, controls))
+                times.append(float(step + 1))
+            x = states[-1]
+    return np.array(times), np.stack(states, axis=1), steps
+
+
+def _missed(part: Requirement, times: Floats, states: Floats) -> tuple[Floats, Floats]:
+    """By how much runs miss a requirement, and when."""
+    end = np.inf if part.end is None else float(part.end)
+    looked = np.flatnonzero((times >= float(part.start) - 1e-9) & (times <= end + 1e-9))
+    if not len(looked):
+        return np.full(len(states), -np.inf), np.zeros(len(states))
+    with np.errstate(all="ignore"):
+        over = np.stack([_over(c, states[:, looked]) for c in part.conditions])
+    over = np.where(np.isfinite(over), over, -np.inf)
+    if part.kind == "reach":
+        return over.max(axis=0).min(axis=1), np.full(len(states), end)
+    sizes = -over.max(axis=0) if part.kind == "avoid" else over.max(axis=0)
+    return sizes.max(axis=1), times[looked][np.argmax(sizes > 0, axis=1)]
+
+
+def _over(condition: Condition, states: Floats) -> Floats:
+    """By how much states are beyond a condition."""
+    value = states @ np.array(condition.coefficients, np.float64) - float(condition.bound)
+    for norm in condition.norms:
+        value = value + float(norm.factor) * np.linalg.norm(states @ np.array(norm.rows, np.float64).T, axis=-1)
+    return np.asarray(value)
+
+
+def _replayed(
+    mixture: RegressionMixture,
+    system: System,
+    spec: Sequence[Requirement],
+    start: Floats,
+    steps: int,
+    deadline: Deadline,
+) -> Trace | None:
+    """The run from a first state, if it surely misses a requirement; its controls are those of the deployed policy."""
+    exact = [min(max(Fraction(x), a), b) for x, (a, b) in zip(start.tolist(), system.initial, strict=True)]
+    requirements = [_plain(part) for part in spec]
+    meter = Meter(lambda: deadline.passed)
+    try:
+        miss = missing(plain_laws(mixture), plain_system(system), requirements, exact, steps, _POINTS, meter)
+    except Interrupted:
+        raise Stopped(deadline.reason) from None
+    if miss is None:
+        return None
+    states = np.array(miss.samples)
+    controls = [tuple(clipped(system, mixture.act(row)).tolist()) for row in observed(system, states[:-1])]
+    return Trace(states, tuple(controls), None, tuple(exact))
+
+
+def _plain(part: Requirement) -> PlainRequirement:
+    conditions = [
+        PlainCondition(list(c.coefficients), [PlainNorm(n.factor, [list(r) for r in n.rows]) for n in c.norms], c.bound)
+        for c in part.conditions
+    ]
+    return PlainRequirement(part.kind, part.start, part.end, conditions)
+
+
+def _period(system: System) -> Fraction:
+    return system.period if isinstance(system, SampledSystem) else Fraction(1)

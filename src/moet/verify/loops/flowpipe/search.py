@@ -13,7 +13,7 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
-from moet.verify.loops.flowpipe.follow import PART, SPLIT, Failed, Follower, Home, Script, real_modes
+from moet.verify.loops.flowpipe.follow import PART, SPLIT, Failed, Follower, Home, NotHome, Script, real_modes
 from moet.verify.loops.flowpipe.forms import Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
 from moet.verify.loops.flowpipe.refute import refutation
@@ -30,12 +30,12 @@ _MOST_DEPTH = 20
 _HOME_DEPTH = 3
 """How often the first states, or a set that is to be led into itself, may be cut in two."""
 
-_WORTH = 0.9
-"""Shorter steps are worth their price if they shrink what is missed to this."""
+_WORTH, _LATER = 0.7, 1.3
+"""Shorter steps are worth their price if they shrink what is missed to this, or it is missed so much later."""
 
-_HOME_STEPS = 400
-_HOMES = (1.02, 1.3, 2.0, 4.0)
-"""Steps after which a home must be reached again, and how much larger than needed it is made."""
+_HOMEWARD = (1, 2, 5, 20, 60, 200, 500)
+_GROWN = 6
+"""Steps after which the states are tried as a home, and how often it is made larger."""
 
 
 class FlowpipeSearch:
@@ -119,6 +119,8 @@ class FlowpipeSearch:
             middle, columns = start.middle + start.frame @ ((low + high) / 2), start.frame * ((high - low) / 2)
             try:
                 found, track = self._followed(middle, columns, home, at_home)
+            except NotHome:
+                raise  # a part of it is not nearer
             except Failed as failure:
                 k = _most_influential(failure, columns, high - low)
                 if k is None or depth >= (_MOST_DEPTH if home is None else _HOME_DEPTH):
@@ -149,6 +151,8 @@ class FlowpipeSearch:
         for number in range(self._substeps, len(_SUBSTEPS)):
             try:
                 found = self.follower.follow(middle, columns, _SUBSTEPS[number], home, at_home)
+            except NotHome:
+                raise
             except Failed as failure:
                 helps = previous is None or _is_better(failure, previous)
                 if not self._is_flow or not helps:
@@ -169,19 +173,23 @@ class FlowpipeSearch:
         center, modes = self._rest()
         reason: Failed | Stopped = Stopped("no set was found that the loop leads into itself")
         inverse = np.linalg.inv(modes)
-        for steps in (1, 2, 5, 10, 20, 50, 100, 200, 400):
+        for steps in _HOMEWARD:
             ends = self._after(start, steps)
             if ends is None:
                 break
-            for growth in _HOMES:
-                away = inverse @ (ends.middle[: self.follower.d] - center)
-                sizes = np.abs(away) + np.abs(inverse @ ends.columns[: self.follower.d]).sum(axis=1)
-                sizes = growth * np.maximum(sizes, 1e-9 * max(float(sizes.max()), 1e-9))
+            away = inverse @ (ends.middle[: self.follower.d] - center)
+            sizes = np.abs(away) + np.abs(inverse @ ends.columns[: self.follower.d]).sum(axis=1)
+            sizes = 1.02 * np.maximum(sizes, 1e-6 * max(float(sizes.max()), 1e-6))
+            for _ in range(_GROWN):
                 home = Home(center, modes * sizes, np.asarray(np.linalg.inv(modes * sizes)))
                 try:
                     return self._with_home(start, home)
+                except NotHome as failure:
+                    reason = failure
+                    sizes = sizes * np.maximum(1.0, 1.1 * failure.reach)
                 except Failed as failure:
                     reason = failure
+                    break
         raise reason
 
     def _with_home(self, start: Home, home: Home) -> Script:
@@ -251,6 +259,6 @@ def _is_better(failure: Failed, previous: Failed) -> bool:
     """Whether shorter steps helped, or may yet."""
     if not failure.time and np.isinf(failure.excess):
         return True
-    if failure.time > previous.time + 1e-12:
-        return True
-    return failure.time == previous.time and failure.excess < _WORTH * previous.excess
+    if failure.time != previous.time:
+        return failure.time > _LATER * previous.time
+    return failure.excess < _WORTH * previous.excess
