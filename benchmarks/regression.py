@@ -1,10 +1,11 @@
 """Mixtures that answer with numbers: speed of one tree beside its peers, growth with the rows, and supervised tables.
 
-    python benchmarks/regression.py [speed] [growth] [tables] [--splits 6] [--tables diabetes ...] [--json out.json]
+    python benchmarks/regression.py [speed] [growth] [tables] [--splits 6] [--tables diabetes ...] [--models EBM ...]
+        [--json out.json]
 
-Everything runs on one thread and is measured in CPU seconds; ours is compiled before it is measured. linear-tree and
-LightGBM are left out where they are not installed. With ``--json`` every row is written as soon as it is measured, and
-rows found there are not measured again.
+Everything runs on one thread and is measured in CPU seconds; ours is compiled before it is measured. linear-tree,
+LightGBM, Cubist and EBM (interpret-core) are left out where they are not installed. With ``--json`` every row is
+written as soon as it is measured, and rows found there are not measured again.
 """
 
 from __future__ import annotations
@@ -151,13 +152,31 @@ def grid(name: str) -> list[Any]:
         ]
     if name == "linear-tree":
         return [make_pipeline(StandardScaler(), linear_tree(depth, bins=10)) for depth in (2, 3)]
+    if name == "Cubist":
+        from cubist import Cubist
+
+        return [Cubist(n_committees=n, random_state=0) for n in (1, 5)]
+    if name == "EBM":
+        from interpret.glassbox import ExplainableBoostingRegressor
+
+        return [ExplainableBoostingRegressor(n_jobs=1, random_state=0)]
     if name == "boosting":
         return [HistGradientBoostingRegressor(learning_rate=rate, random_state=0) for rate in (0.03, 0.1)]
     mode = "soft" if name == "MoËT" else "hard"
     return [MoETRegressor(e, d, prediction=mode, random_state=0) for e, d in ((1, 2), (4, 0), (4, 1), (8, 0))]
 
 
-MODELS = {"ridge": None, "tree": None, "linear-tree": "lineartree", "MoËT_h": None, "MoËT": None, "boosting": None}
+MODELS: dict[str, str | None] = {
+    "ridge": None,
+    "tree": None,
+    "linear-tree": "lineartree",
+    "Cubist": "cubist",
+    "MoËT_h": None,
+    "MoËT": None,
+    "EBM": "interpret",
+    "boosting": None,
+}
+"""The package that each needs besides scikit-learn."""
 
 
 def quality(name: str, table: str, split: int) -> Row:
@@ -188,6 +207,11 @@ def numbers_of(model: Any) -> int | None:
     last = model[-1] if hasattr(model, "steps") else model
     if isinstance(last, RidgeCV):
         return last.n_features_in_ + 1
+    if hasattr(last, "coeffs_"):  # Cubist's: the numbers of its rules' laws, and two for every condition
+        laws = last.coeffs_.drop(columns=["committee", "rule"])
+        return int(laws.notna().to_numpy().sum()) + 2 * len(last.splits_)
+    if hasattr(last, "term_scores_"):  # EBM's tables
+        return int(sum(scores.size for scores in last.term_scores_))
     if hasattr(last, "summary"):  # linear-tree's
         leaves = len(last.summary(only_leaves=True))
         return leaves * (last.n_features_in_ + 1) + 2 * (leaves - 1)
@@ -217,14 +241,14 @@ def report_growth(results: Results) -> None:
     show("CPU seconds of a fit with ridge=1, by rows", ["model", *map(str, sizes)], rows)
 
 
-def report_tables(results: Results, tables: list[str], n_splits: int) -> None:
+def report_tables(results: Results, tables: list[str], models: list[str], n_splits: int) -> None:
     for table in tables:
         if table == "fetal" and "MOET_DATA" not in os.environ:
             console.print("fetal left out: set MOET_DATA to the folder of fetal_health.csv")
             continue
         rows = []
-        for name, package in MODELS.items():
-            if package is not None and not find_spec(package):
+        for name in models:
+            if (package := MODELS[name]) is not None and not find_spec(package):
                 continue
             measured = [results.measure(quality, name=name, table=table, split=split) for split in range(n_splits)]
             mean = mean_with_interval([row["r2"] for row in measured])
@@ -240,6 +264,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["speed", "growth", "tables"])
     parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES))
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     single_threaded()
@@ -250,7 +275,7 @@ def main() -> None:
     if "growth" in arguments.parts:
         report_growth(results)
     if "tables" in arguments.parts:
-        report_tables(results, arguments.tables, arguments.splits)
+        report_tables(results, arguments.tables, arguments.models, arguments.splits)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 python examples/first_hour.py CartPole-v1 agent.zip [FOLDER]
 
 What the files say is all there is to say: the size of the policy, its digits and what is asked about it follow from
-them. Without a file the agent that is bundled for the environment is taken. Every step tells how long it took; compiled
+them. Statistics of a VecNormalize are taken if they stand beside the zip (agent.vecnormalize.pkl, vecnormalize.pkl).
+Without a file the agent that is bundled for the environment is taken. Every step tells how long it took; compiled
 code is cached, so a second run is faster by a minute.
 """
 
@@ -37,6 +38,9 @@ def timed(step: str) -> Iterator[None]:
 
 def proved(policy: Policy, env_id: str) -> None:
     """Ask whether the policy reaches the goal of the environment if there is one, else whether it stays safe."""
+    if policy.task.continuous:
+        print(f"   outputs: {verify.range(policy, cpu_limit=SECONDS).claim}")
+        return
     if env_id not in SYSTEMS:
         print(f"   no equations are known for {env_id}; docs/verification.md says how to write some")
         return
@@ -51,6 +55,12 @@ def proved(policy: Policy, env_id: str) -> None:
             return
 
 
+def statistics(agent: Path) -> Path | None:
+    """What the agent's observations were normalised with, if that stands beside it."""
+    beside = (agent.with_suffix(".vecnormalize.pkl"), agent.with_name("vecnormalize.pkl"))
+    return next((path for path in beside if path.exists()), None)
+
+
 def tell(question: str, verdict: verify.Verdict) -> None:
     """Print a verdict, and why there is none."""
     print(f"   {question}: {type(verdict).__name__} {getattr(verdict, 'reason', '')}")
@@ -60,7 +70,7 @@ def main(env_id: str, agent: Path | None, folder: Path) -> None:
     """Go from the agent to the files of a policy."""
     folder.mkdir(parents=True, exist_ok=True)
     with timed("reading the agent"):
-        teacher = teachers.load(env_id) if agent is None else Teacher.from_sb3(agent)
+        teacher = teachers.load(env_id) if agent is None else Teacher.from_sb3(agent, normalize=statistics(agent))
         print(f"   {teacher}")
     with timed("distilling it, in the smallest size that earns as much"):
         run = distill(teacher, env_id)
