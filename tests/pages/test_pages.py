@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import moet.distill
 from moet.cli.app import app
+from moet.verify.loops import questions
 from tests.pages.blocks import ROOT, blocks, commands, unknown_parts
 from tests.pages.scenes import SCENES
 from tests.processes import run
@@ -59,6 +60,7 @@ def session(request, tmp_path, monkeypatch):
     if "index" not in request.node.name:  # the first page is run as it stands
         for name, most in BUDGETS.items():
             monkeypatch.setattr(moet.distill, name, thrifty(getattr(moet.distill, name), most))
+        monkeypatch.setattr(questions, "safe", thrifty(questions.safe, {"cpu_limit": 10.0}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # agents of no use, statistics that do not matter: what readers are told
         yield tmp_path
