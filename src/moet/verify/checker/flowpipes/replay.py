@@ -45,13 +45,14 @@ def missing(
     start: list[Fraction],
     steps: int,
     substeps: int,
+    share: Fraction,
     meter: Meter,
 ) -> Miss | None:
     """Whether the run from a first state misses a requirement within some steps; None if that is not sure.
 
-    Unknown numbers of the system are in the middle of their limits, so it is one of its runs.
+    Unknown numbers of the system are at this share of the way between their limits, so it is one of its runs.
     """
-    still = _without_unknowns(system)
+    still = without_unknowns(system, share)
     values = [*start, *(low for low, _ in parameters_of(still))]
     points = Zonotope([whole(x) for x in values], diagonal([1] * len(values), len(values)))
     run = _Run(model, still, meter)
@@ -89,22 +90,22 @@ def _is_missed(
     return any(is_violated(where, condition, n) for where in here for condition in part.conditions)
 
 
-def _without_unknowns(system: PlainSystem) -> PlainSystem:
-    """The system with every unknown number in the middle of its limits, which is one way it may be."""
+def without_unknowns(system: PlainSystem, share: Fraction) -> PlainSystem:
+    """The system with every unknown number fixed between its limits, which is one way it may be."""
 
-    def middle(side: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        return (sum(side, Fraction(0)) / 2,) * 2
+    def fixed(side: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        return (side[0] + share * (side[1] - side[0]),) * 2
 
     dynamics = system.dynamics
     if isinstance(dynamics, Flow):
         dynamics = dynamics._replace(
-            parameters={name: middle(side) for name, side in dynamics.parameters.items()},
-            signals={name: middle(side) for name, side in dynamics.signals.items()},
+            parameters={name: fixed(side) for name, side in dynamics.parameters.items()},
+            signals={name: fixed(side) for name, side in dynamics.signals.items()},
         )
     return system._replace(
         dynamics=dynamics,
         noise=[Fraction(0)] * len(system.noise),
-        disturbance=[middle(side) for side in system.disturbance],
+        disturbance=[fixed(side) for side in system.disturbance],
     )
 
 

@@ -26,6 +26,9 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
+_SHARES = (Fraction(1, 2), Fraction(0), Fraction(1))
+"""Where unknown numbers are tried between their limits."""
+
 _RUNS = 100
 _POINTS = 4
 _FOR_EVER = 300
@@ -40,7 +43,29 @@ def refutation(
     corner = _unsafe_first_state(system, spec)
     if corner is not None:
         return Refuted(trace=Trace(np.array([corner], np.float64), (), None, corner))
-    times, states, steps = _simulated(mixture, system, spec, deadline, seed)
+    shares = _SHARES if _has_unknowns(system) else _SHARES[:1]
+    for share in shares:
+        trace = _found(mixture, system, spec, deadline, seed, share)
+        if trace is not None:
+            return Refuted(trace=trace)
+    return None
+
+
+def _has_unknowns(system: System) -> bool:
+    named = {**system.parameters, **system.signals} if isinstance(system, SampledSystem) else {}
+    return any(low < high for low, high in (*system.disturbance, *named.values()))
+
+
+def _found(
+    mixture: RegressionMixture,
+    system: System,
+    spec: Sequence[Requirement],
+    deadline: Deadline,
+    seed: int,
+    share: Fraction,
+) -> Trace | None:
+    """A run with all unknown numbers at a share of the way between their limits."""
+    times, states, steps = _simulated(mixture, system, spec, deadline, seed, float(share))
     misses = [_missed(part, times, states) for part in spec]
     sizes, when = np.max([size for size, _ in misses], axis=0), np.argmax([size for size, _ in misses], axis=0)
     for run in np.argsort(-sizes)[:_TRIES]:
@@ -48,9 +73,9 @@ def refutation(
             return None
         last = misses[when[run]][1][run]
         n_steps = min(steps, int(np.ceil(last / float(_period(system)) - 1e-9)))
-        trace = _replayed(mixture, system, spec, states[run, 0], n_steps, deadline)
+        trace = _replayed(mixture, system, spec, states[run, 0], n_steps, share, deadline)
         if trace is not None:
-            return Refuted(trace=trace)
+            return trace
     return None
 
 
@@ -65,7 +90,12 @@ def _unsafe_first_state(system: System, spec: Sequence[Requirement]) -> tuple[Fr
 
 
 def _simulated(
-    mixture: RegressionMixture, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
+    mixture: RegressionMixture,
+    system: System,
+    spec: Sequence[Requirement],
+    deadline: Deadline,
+    seed: int,
+    share: float,
 ) -> tuple[Floats, Floats, int]:
     """Times, and states of runs from corners and random first states at these times."""
     ends = [part.end for part in spec if part.end is not None]
@@ -78,20 +108,29 @@ def _simulated(
         rows.append(np.array([np.where(corner, high, low) for corner in product((False, True), repeat=len(low))]))
     x = np.unique(np.concatenate(rows), axis=0)
     times, states = [0.0], [x]
+    fixed, added = _fixed(system, share)
     with np.errstate(all="ignore"):
         for step in range(steps):
             if deadline.passed:
                 raise Stopped(deadline.reason)
             controls = clipped(system, mixture.predict(observed(system, np.where(np.isfinite(x), x, 0.0))))
             if isinstance(system, SampledSystem):
-                inner = system.between(x, controls, _POINTS, steps=_POINTS)[:, 1:]
+                inner = system.between(x, controls, _POINTS, fixed, steps=_POINTS)[:, 1:]
                 states += list(np.moveaxis(inner, 1, 0))
                 times += [float(period) * (step + (k + 1) / _POINTS) for k in range(_POINTS)]
             else:
-                states.append(system.successor(x, controls))
+                states.append(system.successor(x, controls) + added)
                 times.append(float(step + 1))
             x = states[-1]
     return np.array(times), np.stack(states, axis=1), steps
+
+
+def _fixed(system: System, share: float) -> tuple[dict[str, float], Floats]:
+    """Parameters and signals, and what is added to the next state."""
+    named = {**system.parameters, **system.signals} if isinstance(system, SampledSystem) else {}
+    least, most = np.array(system.disturbance, np.float64).T
+    values = {name: float(low) + share * float(high - low) for name, (low, high) in named.items()}
+    return values, least + share * (most - least)
 
 
 def _missed(part: Requirement, times: Floats, states: Floats) -> tuple[Floats, Floats]:
@@ -123,6 +162,7 @@ def _replayed(
     spec: Sequence[Requirement],
     start: Floats,
     steps: int,
+    share: Fraction,
     deadline: Deadline,
 ) -> Trace | None:
     """The run from a first state, if it surely misses a requirement; its controls are those of the deployed policy."""
@@ -130,14 +170,16 @@ def _replayed(
     requirements = [_plain(part) for part in spec]
     meter = Meter(lambda: deadline.passed)
     try:
-        miss = missing(plain_laws(mixture), plain_system(system), requirements, exact, steps, _POINTS, meter)
+        miss = missing(plain_laws(mixture), plain_system(system), requirements, exact, steps, _POINTS, share, meter)
     except Interrupted:
         raise Stopped(deadline.reason) from None
     if miss is None:
         return None
     states = np.array(miss.samples)
     controls = [tuple(clipped(system, mixture.act(row)).tolist()) for row in observed(system, states[:-1])]
-    return Trace(states, tuple(controls), None, tuple(exact))
+    added = _fixed(system, float(share))[1]
+    disturbances = np.tile(added, (len(controls), 1)) if np.any(added) else None
+    return Trace(states, tuple(controls), disturbances, tuple(exact))
 
 
 def _plain(part: Requirement) -> PlainRequirement:

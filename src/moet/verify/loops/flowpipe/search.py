@@ -20,6 +20,7 @@ from moet.verify.loops.flowpipe.refute import refutation
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
 from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
@@ -32,6 +33,9 @@ _HOME_DEPTH = 3
 
 _WORTH, _LATER = 0.7, 1.3
 """Shorter steps are worth their price if they shrink what is missed to this, or it is missed so much later."""
+
+_UNTIL_REST, _AT_REST, _COARSE = 2000, 1e-10, 4
+"""Steps after which a run is taken to be at rest, at the latest; how little it moves then; and how it is simulated."""
 
 _HOMEWARD = (1, 2, 5, 20, 60, 200, 500)
 _GROWN = 6
@@ -166,7 +170,7 @@ class FlowpipeSearch:
 
     @property
     def _is_flow(self) -> bool:
-        return hasattr(self.system, "period")
+        return isinstance(self.system, SampledSystem)
 
     def _for_ever(self, start: Home) -> Script:
         """A home that is reached from the first states, and from itself."""
@@ -216,9 +220,11 @@ class FlowpipeSearch:
     def _rest(self) -> tuple[Floats, Floats]:
         """Where runs come to rest, and the modes of the loop there."""
         state = np.array([(low + high) / 2 for low, high in self.system.initial], np.float64)[None]
-        for _ in range(2000):
-            state = self._next(state)
+        for _ in range(_UNTIL_REST):
+            before, state = state, self._next(state)
             self.deadline.look()
+            if np.abs(state - before).max() <= _AT_REST * (1 + np.abs(state).max()):
+                break
         if not np.all(np.isfinite(state)):
             raise Stopped("simulated runs do not come to rest")
         scale = 1e-5 * np.maximum(1e-3, np.abs(np.array(self.system.initial, np.float64)).max(axis=1))
@@ -229,6 +235,8 @@ class FlowpipeSearch:
 
     def _next(self, states: Floats) -> Floats:
         wanted = self.mixture.predict(observed(self.system, states))
+        if isinstance(self.system, SampledSystem):
+            return self.system.between(states, wanted, 1, steps=_COARSE)[:, -1]
         return self.system.successor(states, clipped(self.system, wanted))
 
     def _explained(self, failure: Failed) -> str:
