@@ -54,6 +54,7 @@ def test_demands_are_told_as_specifications_are_written():
         "never 1 <= x <= 2 and 1 <= y <= 2 until 6; -0.5 <= x <= 0.5 and -0.5 <= y <= 0.5 at 6"
     )
     assert archcomp.find("single_pendulum").spec == "0 <= angle <= 1 from 0.5 to 1"
+    assert archcomp.find("zhu_cruise").spec == "always -1.5 <= x1 <= 1.5"
     assert archcomp.find("acc").spec == "always x_lead - x_ego >= 10 + 1.4 * v_ego until 5"
 
 

@@ -119,7 +119,7 @@ def proof_picture(
 def demands(certificate: Certificate, system: System) -> list[Mark]:
     """What a certificate says is met; or else what the system demands: its safe set, its goal, what to avoid."""
     if "spec" in certificate.claim:
-        return [_mark(part) for part in certificate.claim["spec"]]
+        return [mark for mark in map(_mark, certificate.claim["spec"]) if mark.conditions]
     marks = [Mark("avoid", conditions) for conditions in system.avoid]
     if system.safe:
         marks.append(Mark("safe", system.safe))

@@ -36,6 +36,8 @@ class Demand:
     def text(self, end: float) -> str:
         """The demand as :class:`moet.verify.Spec` reads it."""
         together, stop = " and ".join(self.conditions), end if self.stop is None else self.stop
+        if stop == np.inf:
+            return f"{'never' if self.never else 'always'} {together}"
         if self.never:
             return f"never {together} until {stop:g}"
         if self.start == stop:
