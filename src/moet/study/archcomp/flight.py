@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from moet.study.archcomp.instance import Demand, Instance, Network, within
 
 AIRPLANE = Instance(
@@ -38,6 +40,17 @@ AIRPLANE = Instance(
     network=Network("airplane"),
     cora=6.12,
 )
+
+AIRPLANE_HALF = replace(
+    AIRPLANE,
+    name="airplane_half",
+    title="Airplane, first angles up to 0.5",
+    description={
+        **AIRPLANE.description,
+        "initial": {**AIRPLANE.description["initial"], **dict.fromkeys(("roll", "pitch", "yaw"), (0, "0.5"))},
+    },
+)
+"""In :data:`AIRPLANE` first angles touch their limits, with a derivative of 0."""
 
 _UNSAFE = (
     "-0.2 <= x1 <= 0",
@@ -136,4 +149,4 @@ QUAD = Instance(
     cora=39.84,
 )
 
-FLIGHT = (AIRPLANE, ATTITUDE, DOCKING, QUAD)
+FLIGHT = (AIRPLANE, AIRPLANE_HALF, ATTITUDE, DOCKING, QUAD)

@@ -200,6 +200,7 @@ RECIPES: dict[str, Distilled | Evolved | Written | Regulator | Pilot] = {
     "double_pendulum_more": Evolved([[-0.3, -0.5, -0.3, -1.5, -0.4], [-0.3, -0.3, -0.5, -0.4, -1.5]], 0.3, 80),
     "balancing": Regulator(1.0, (5, 1, 1, 0.1)),
     "airplane": Written(_AIRPLANE.tolist()),
+    "airplane_half": Written(_AIRPLANE.tolist()),
     "attitude": Distilled(),
     "docking": Distilled(),
     "vcas_19_5_cl1500": Pilot(float(CLIMB[0])),
@@ -217,7 +218,7 @@ RECIPES: dict[str, Distilled | Evolved | Written | Regulator | Pilot] = {
     "zhu_tape": Regulator(0.1),
     "zhu_cooling": Written([[0, -0.3, 0, 0], [0, 0, -0.3, 0], [0, 0, 0, -0.3]]),
     "zhu_platoon4": Regulator(0.1),
-    "zhu_cartpole": Regulator(0.01),
+    "zhu_cartpole": Regulator(0.01, (3, 1, 1, 1)),
     "zhu_platoon8": Regulator(0.1),
     "quad": Distilled({"u1": ("x3", "x6"), "u2": ("x7", "x10"), "u3": ("x8", "x11")}),
 }

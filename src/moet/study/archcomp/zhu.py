@@ -17,8 +17,9 @@ _ORIGIN = "own teacher, optimal regulator"
 
 
 def _box(sides: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
-    """Sides by name; one number is half a width."""
-    return {name: side if isinstance(side, tuple) else (-side, side) for name, side in zip(names, sides, strict=True)}
+    """Sides by name, as the decimal numbers that are written; one number is half a width."""
+    pairs = (side if isinstance(side, tuple) else (-side, side) for side in sides)
+    return {name: (str(low), str(high)) for name, (low, high) in zip(names, pairs, strict=True)}
 
 
 def _affine(
@@ -43,7 +44,7 @@ def _instance(
     conditions = tuple(f"{low} <= {state} <= {high}" for state, (low, high) in _box(safe, states).items())
     dynamics: dict[str, Any]
     if kind is systems.AffineSystem:
-        dynamics = {"states": states, "matrix": matrix, "input_matrix": inputs}
+        dynamics = {"states": states, "matrix": _decimal(matrix), "input_matrix": _decimal(inputs)}
     else:
         rows = [[*row, *gain] for row, gain in zip(matrix, inputs, strict=True)]
         dynamics = {"flow": {state: _sum(row, [*states, *controls]) for state, row in zip(states, rows, strict=True)}}
@@ -62,6 +63,10 @@ def _instance(
         origin=_ORIGIN,
         kind=kind,
     )
+
+
+def _decimal(matrix: Matrix) -> list[list[str]]:
+    return [[str(a) for a in row] for row in matrix]
 
 
 def _sum(row: Sequence[float], names: Sequence[str]) -> str:
@@ -134,7 +139,7 @@ ZHU = (
         "zhu_platoon4",
         "Platoon of four cars",
         _euler(_FOUR[0], "0.1"),
-        [[0.1 * gain for gain in row] for row in _FOUR[1]],
+        [[gain / 10 for gain in row] for row in _FOUR[1]],
         [0.1] * 7,
         [2, 0.5, 0.35, 0.5, 1, 0.5, 1],
         10,
