@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import files, forgeries, inputs, loops, outputs, shields
+from attack import files, forgeries, inputs, loops, outputs, shields, sums
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -60,6 +60,7 @@ KINDS = {
     "equivalent": Kind(inputs.attack_equivalent, 12),
     "differences": Kind(inputs.attack_differences, 4),
     "closest": Kind(inputs.attack_closest, 8),
+    "sum of trees": Kind(sums.attack_sum, 6),
     "range": Kind(outputs.attack_range, 3),
     "conditions": Kind(outputs.attack_conditions, 3),
     "tolerance": Kind(outputs.attack_tolerance, 2),

@@ -103,7 +103,7 @@ class Cells:
 
     def point(self, lo: Box, hi: Box, near: Floats) -> Floats:
         """A possible point of a box of cells: near another one, where there is a choice."""
-        z = near.copy()
+        z = np.clip(near, self.low, self.high)
         for i, k in enumerate(self.variables):
             z[k] = self._nearest(i, int(lo[i]), int(hi[i]), near[k])
         for group in self.space.groups:

@@ -38,6 +38,7 @@ GAP = 1e-9
 """By how much, relative to 1 or to the cost, what is claimed is below what was found: for rounding of costs."""
 
 _TRIES = 500
+_TIED_HERE = f"at the row itself {TIED}"
 _CLOSE = 0.02
 """Halving ends when the bounds of the cost differ by this share."""
 
@@ -83,6 +84,7 @@ class CheapestVote:
             for answer in wanted
         }
         self._searches: list[CaseSearch] = []
+        self._base = self._prices.base
         self.boxes = 0
 
     def run(self, first: Floats | None, limit: float) -> Found | str:
@@ -91,7 +93,9 @@ class CheapestVote:
         upper = limit if best is None else min(limit, self._price(best))
         lower = 0.0
         while best is not None and self._kind != "columns" and upper - lower > _CLOSE * upper:
-            middle = (lower + upper) / 2
+            middle = lower + (upper - lower) / 2
+            if not lower < middle < upper:  # there is no number between them
+                break
             nearer = self._any(middle)
             if isinstance(nearer, str):
                 return nearer
@@ -111,7 +115,8 @@ class CheapestVote:
             if search.found is not None:
                 found, upper = self._cells.point(*search.found, self._x), search.limit
             self._searches.append(search)
-        return Found(best if found is None else found, upper, self.boxes)
+        at_least = max(upper, self._base) if self._kind == "largest" else upper + self._base
+        return Found(best if found is None else found, at_least, self.boxes)
 
     def _any(self, limit: float) -> Floats | str | None:
         """Some row below a limit."""
@@ -181,7 +186,10 @@ def cheapest_sum(
     seed: int,
 ) -> Recourse | Unknown:
     """Answer :func:`moet.verify.recourse` for a sum of trees and a row of features; None is any other answer."""
-    question = CheapestVote(mixture, x, rows, wanted_classes(mixture, x, label), cost, deadline)
+    wanted = wanted_classes(mixture, x, label)
+    if wanted is None:
+        return Unknown(reason=_TIED_HERE, effort={"seconds": deadline.seconds})
+    question = CheapestVote(mixture, x, rows, wanted, cost, deadline)
     counts = cost[0] == "columns"
     limit = math.inf if at_most is None else math.floor(at_most) + 1.0 if counts else at_most + GAP * max(1.0, at_most)
     first = question.random_row(_near_rows(rows, x, seed))
@@ -224,7 +232,10 @@ def closest_sum(
     """Answer :func:`moet.verify.closest` for a sum of trees without a schema."""
     rows = rows_of_box(mixture, lo, hi)
     cost: Cost = ("largest" if norm == "linf" else "sum", dict.fromkeys(mixture.feature_names, 1.0))
-    question = CheapestVote(mixture, x, rows, wanted_classes(mixture, x, label), cost, deadline)
+    wanted = wanted_classes(mixture, x, label)
+    if wanted is None:
+        return Unknown(reason=_TIED_HERE, effort={"seconds": deadline.seconds})
+    question = CheapestVote(mixture, x, rows, wanted, cost, deadline)
     X = sample_inputs([mixture], lo, hi, _TRIES, np.random.default_rng(seed))
     first = question.random_row(np.concatenate([np.clip(x, lo, hi)[None, :], X]))
     found = question.run(first, math.inf)
@@ -256,13 +267,18 @@ def closest_sum(
     return confirmed(closest, mixture, deadline=deadline)
 
 
-def wanted_classes(mixture: Mixture, x: Floats, label: Any) -> list[int]:
-    """Classes that are looked for: that of the label, or all but the answer at ``x``."""
+def wanted_classes(mixture: Mixture, x: Floats, label: Any) -> list[int] | None:
+    """Classes that are looked for: that of the label, or all but the answer at ``x``; None if rounding decides that."""
     labels = mixture.classes.tolist()
     if label is not None:
         return [labels.index(label)]
-    own = ExactSum(mixture).answer(x.tolist())
-    return [c for c in range(len(labels)) if c != own]
+    votes = ExactSum(mixture).votes(x.tolist())
+    own = votes.index(max(votes))
+    others = [c for c in range(len(labels)) if c != own]
+    trees = sum_of(mixture)
+    doubt = Fraction(trees.band, 2**trees.bits)
+    is_sure = all(Fraction(votes[own] - votes[c], 2**ExactSum.UNITS) > doubt for c in others)
+    return others if is_sure else None
 
 
 def rows_of_box(mixture: Mixture, lo: Floats, hi: Floats) -> Domain:

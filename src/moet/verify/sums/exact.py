@@ -15,7 +15,7 @@ from moet.model.tree import LEAF
 class ExactSum:
     """Votes as the rational numbers that their float64 values are; the first of equal sums wins."""
 
-    _UNITS = 1074
+    UNITS = 1074
     """All float64 numbers are multiples of two to the power of minus this."""
 
     _SURE = 1e-9
@@ -40,7 +40,7 @@ class ExactSum:
 
     def _whole(self, vote: float) -> int:
         numerator, denominator = vote.as_integer_ratio()
-        return (numerator << self._UNITS) // denominator
+        return (numerator << self.UNITS) // denominator
 
     def answer(self, x: Sequence[float | Fraction]) -> int:
         """Index of the class that answers ``x``."""

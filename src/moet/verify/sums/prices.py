@@ -15,11 +15,15 @@ Floats = NDArray[np.float64]
 
 
 class Prices(NamedTuple):
-    """Least cost of every cell of every variable, one after another, and the cheapest cell of each."""
+    """Least cost of every cell of every variable, one after another, and the cheapest cell of each.
+
+    ``base`` is what variables without a test cost, which the row that changes may be outside of.
+    """
 
     cost: Floats
     home: NDArray[np.int32]
     largest: bool
+    base: float = 0.0
 
     @classmethod
     def free(cls, cells: Cells) -> Prices:
@@ -39,7 +43,8 @@ class Prices(NamedTuple):
                 prices = [_number(cells, int(i), x, weight, kind == "columns") for i in own]
             parts += prices
             home += [int(np.argmin(costs)) for costs in prices]
-        return cls(np.concatenate([*parts, np.empty(0)]), np.array(home, dtype=np.int32), kind == "largest")
+        cost = np.concatenate([*parts, np.empty(0)])
+        return cls(cost, np.array(home, dtype=np.int32), kind == "largest", _base(kind, weights, rows, cells, x))
 
     def rough(self, Y: Floats, cells: Cells) -> Floats:
         """Least costs of the cells of rows."""
@@ -49,6 +54,17 @@ class Prices(NamedTuple):
         )
         total: Floats = costs.max(axis=0) if self.largest else costs.sum(axis=0)
         return total
+
+
+def _base(kind: Kind, weights: dict[str, float], rows: Domain, cells: Cells, x: Floats) -> float:
+    """Cost of columns of numbers without a test, if the row is not within their sides."""
+    costs = [0.0]
+    for part in rows.values:
+        k = part.features[0]
+        if part.column.kind != "category" and cells.variable_of[0][k] < 0 and not part.low <= x[k] <= part.high:
+            change = 1.0 if kind == "columns" else max(part.low - x[k], x[k] - part.high)
+            costs.append(weights[part.column.name] * float(change))
+    return max(costs) if kind == "largest" else sum(costs)
 
 
 def _categories(own: list[int], cells: Cells, x: Floats, weight: float) -> list[Floats]:
