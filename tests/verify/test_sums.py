@@ -157,7 +157,7 @@ def test_a_gate_of_equal_rows_is_a_sum_and_any_other_is_not():
     label = model.predict(np.full((1, 2), 0.1))[0]
     tiny = Box.from_bounds([0.05, 0.05], [0.1, 0.1])
     assert verify.always(same, tiny, [label]).checked
-    assert isinstance(verify.always(same, answers=["a", "b"]), Unknown)  # beyond 1e150 its logits may overflow
+    assert "as long as no logit overflows" in verify.always(same, answers=["a", "b"]).claim
 
 
 def test_exact_sums_are_those_of_fractions():
@@ -224,3 +224,27 @@ def test_an_input_on_a_threshold_is_no_distance_away_from_the_other_answer():
         found = verify.closest(model, [0.25], norm)
         assert (found.distance, found.checked) == (0.0, True)
         assert 0.0 < found.point_distance < 1e-16
+
+
+def test_an_input_outside_the_domain_is_brought_into_it_where_no_tree_looks():
+    stump = Tree([0, -1, -1], [0.25, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]])
+    model = Mixture(np.zeros((2, 2)), np.zeros(2), [stump, stump], ["a", "b"], prediction="soft")
+    far = Box.from_bounds([-1.0, 3.0], [1.0, 4.0])
+    for norm, distance in (("linf", 3.0), ("l1", 3.25)):
+        found = verify.closest(model, [0.0, 0.0], norm, far)
+        assert found.checked
+        assert found.distance == pytest.approx(distance)
+        assert found.point[1] == 3.0
+
+
+def test_numbers_beside_zero_are_told_apart_without_end_of_halving():
+    stump = Tree([0, -1, -1], [5e-324, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]])
+    model = Mixture(np.zeros((2, 1)), np.zeros(2), [stump, stump], ["a", "b"], prediction="soft")
+    found = verify.closest(model, [0.0])
+    assert found.checked
+    assert found.distance <= 5e-324
+
+
+def test_a_row_that_ties_itself_has_no_other_answer():
+    model = Mixture(np.zeros((2, 1)), np.zeros(2), [Tree.leaf([0.5, 0.5])] * 2, ["a", "b"], prediction="soft")
+    assert "at the row itself" in verify.closest(model, [0.0]).reason

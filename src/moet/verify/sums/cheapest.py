@@ -146,7 +146,7 @@ class CheapestVote:
         """Whether doubtful rows cost too much to matter."""
         assert search.doubtful is not None
         y = self._cells.point(*search.doubtful, self._x)
-        return float(self.costs.of(y)) >= search.limit
+        return self._price(y) >= search.limit
 
     def write(self, certificate: Certificate) -> None:
         """Append the proof that nothing is cheaper than what :meth:`run` found."""
