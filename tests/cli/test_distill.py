@@ -101,8 +101,8 @@ def test_watch_writes_a_film(run, policy, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name either a task"),
-        (("cartpole", "--env", "CartPole-v1"), "name either a task"),
+        ((), "name a task, see `moet tasks`"),
+        (("cartpole", "--env", "CartPole-v1"), "name a task, see `moet tasks`"),
         (("cartpol",), "did you mean"),
         (("--env", "Nothing-v9"), "Nothing"),
         (("cartpole", "--trust"), "name it with --sb3"),

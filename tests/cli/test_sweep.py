@@ -27,7 +27,7 @@ def test_a_sweep_for_people_and_programs(run, tmp_path):
     ("arguments", "complaint"),
     [
         (("nosuchtask",), "nosuchtask"),
-        (("cartpole", "--preset", "slow"), "no preset 'slow'"),
+        (("cartpole", "--preset", "slow"), "'slow' is not one of 'quick', 'standard', 'paper'"),
         (("cartpole", "-o", "here", "--storage", "sqlite:///there.db"), "two places"),
         (("all", "--study", "mine"), "belong to one task"),
         (("cartpole", "--sampler", "nsga2"), "needs a number of trials"),

@@ -76,11 +76,11 @@ def test_goes_on_from_a_checkpoint(run, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Reinforce, "advance", interrupted)
-        result = run("teach", "cartpole", "-o", tmp_path / "t.npz", "--checkpoint-dir", folder)
+        result = run("teach", "cartpole", "-o", tmp_path / "t.npz", "--checkpoint", folder)
     assert result.exit_code == Exit.INTERRUPTED
     assert "moet: the same command goes on from the last checkpoint" in result.stderr
     assert not (tmp_path / "t.npz").exists()
-    assert run("teach", "cartpole", "-o", tmp_path / "t.npz", "--checkpoint-dir", folder).exit_code == Exit.OK
+    assert run("teach", "cartpole", "-o", tmp_path / "t.npz", "--checkpoint", folder).exit_code == Exit.OK
     assert run("teach", "cartpole", "-o", tmp_path / "whole.npz").exit_code == Exit.OK
     assert (tmp_path / "t.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
@@ -92,7 +92,7 @@ def test_without_checkpoints_an_interruption_says_so(run, tmp_path, monkeypatch)
     monkeypatch.setattr("moet.teachers.train.reinforce.Reinforce.advance", interrupted)
     result = run("teach", "cartpole", "-o", tmp_path / "t.npz")
     assert result.exit_code == Exit.INTERRUPTED
-    assert "nothing was kept: no --checkpoint-dir" in result.stderr
+    assert "nothing was kept: no --checkpoint" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moet.cli.choices import Seed
 from moet.cli.output import AsJson, check_writable, print_json, say, write_text
-from moet.cli.verdicts import CpuLimit, Seed, label_of, name_of
+from moet.cli.verdicts import CpuLimit, label_of, name_of
 from moet.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,8 +1,20 @@
-"""Choices of a command, known before anything heavy is imported, so that a wrong one is refused at once."""
+"""Options that several commands have, and choices, known before anything heavy is imported.
+
+A task is named in one of two ways: as the argument TASK by commands that make something for it, and with ``--env`` by
+those that are given a policy, which knows its own task.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
+Env = Annotated[
+    str | None, typer.Option(help="Task or Gymnasium id to play; by default the one the policy was made for.")
+]
 
 
 class Importance(StrEnum):
@@ -26,3 +38,19 @@ class Selection(StrEnum):
     reward_then_fidelity = "reward_then_fidelity"
     fidelity_then_size = "fidelity_then_size"
     harmonic = "harmonic"
+
+
+class Preset(StrEnum):
+    """How much a sweep tries; the names of :data:`moet.study.presets.Preset`."""
+
+    quick = "quick"
+    standard = "standard"
+    paper = "paper"
+
+
+class Sampler(StrEnum):
+    """How a sweep goes about it; the names of :data:`moet.study.definition.Sampler`."""
+
+    grid = "grid"
+    nsga2 = "nsga2"
+    tpe = "tpe"

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from moet.cli.choices import Seed
 from moet.cli.inputs import At, read_input
 from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
     CpuLimit,
-    Seed,
     Timeout,
     Where,
     answer_text,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from moet.cli.choices import Seed
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     CertificateFile,
     CpuLimit,
-    Seed,
     Timeout,
     Where,
     answer_text,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moet.cli.agents import Seed
+from moet.cli.choices import Seed
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, print_json, print_report, say
 

@@ -17,14 +17,13 @@ from moet.cli.agents import (
     Normalize,
     Onnx,
     Sb3,
-    Seed,
     Torch,
     Trust,
     Workers,
     chosen_task,
     chosen_teacher,
 )
-from moet.cli.choices import Importance, Selection, Weighting
+from moet.cli.choices import Importance, Seed, Selection, Weighting
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
 from moet.cli.proved import Front, Prove, Steps, chosen_system, proof_document, proof_exit, proof_report, save_proof
@@ -34,8 +33,10 @@ from moet.errors import InputError
 
 def distill(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as policy.moet.json.")],
-    task: Annotated[str | None, typer.Argument(help="Task of the catalogue; see `moet tasks`.")] = None,
-    env: Annotated[str | None, typer.Option(help="Any other Gymnasium environment, by its id.")] = None,
+    task: Annotated[
+        str | None, typer.Argument(help="Task of the catalogue (`moet tasks`), or any Gymnasium id.")
+    ] = None,
+    env: Annotated[str | None, typer.Option(hidden=True, help="Another way to name the task.")] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
     onnx: Onnx = None,

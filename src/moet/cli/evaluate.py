@@ -16,12 +16,12 @@ from moet.cli.agents import (
     Normalize,
     Onnx,
     Sb3,
-    Seed,
     Torch,
     Trust,
     Workers,
     chosen_teacher,
 )
+from moet.cli.choices import Env, Seed
 from moet.cli.output import AsJson, print_json, print_report, say, size_in_words
 from moet.errors import InputError, TeacherError
 
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     policy: Annotated[Path, typer.Argument(help="Model file of the policy.")],
-    env: Annotated[
-        str | None, typer.Option(help="Task or Gymnasium id; by default the one the policy was made for.")
-    ] = None,
+    env: Env = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
     onnx: Onnx = None,

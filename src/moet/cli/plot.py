@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from moet.cli.choices import Env
 from moet.cli.output import AsJson, check_writable, print_json, say
 from moet.errors import InputError
 
@@ -44,9 +45,7 @@ def plot(
     ] = None,
     where: Annotated[str | None, typer.Option(help='Range of a map, such as "-1<=angle<=1, 0<=speed<=9".')] = None,
     data: Annotated[Path | None, typer.Option(help="Table (CSV) that says which values features take.")] = None,
-    env: Annotated[
-        str | None, typer.Option(help="Task or Gymnasium id to play; by default the one the policy was made for.")
-    ] = None,
+    env: Env = None,
     teacher: Annotated[bool, typer.Option("--teacher", help="Put the task's bundled teacher beside.")] = False,
     expert: Annotated[list[int] | None, typer.Option(min=0, help="Draw this tree only; may be repeated.")] = None,
     depth: Annotated[int | None, typer.Option(min=0, help="Draw trees to this depth (default: 3).")] = None,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from moet.cli.choices import Seed
 from moet.cli.inputs import read_input
 from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
 from moet.cli.row_questions import amounts
 from moet.cli.verdicts import (
     CertificateFile,
     CpuLimit,
-    Seed,
     Timeout,
     Where,
     cell,

@@ -20,6 +20,7 @@ from moet.cli.agents import (
     Trust,
     chosen_teacher,
 )
+from moet.cli.choices import Preset, Sampler
 from moet.cli.output import AsJson, print_json, say
 from moet.errors import InputError
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 def sweep(
     task: Annotated[str, typer.Argument(help="Task of the catalogue (`moet tasks`), a Gymnasium id, or `all`.")],
     preset: Annotated[
-        str,
+        Preset,
         typer.Option(help="quick (minutes), standard (`all` takes two cores about two hours) or paper (a cluster)."),
-    ] = "standard",
+    ] = Preset.standard,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the results; runs/TASK-PRESET by default.")
     ] = None,
@@ -42,7 +43,9 @@ def sweep(
     ] = None,
     study: Annotated[str | None, typer.Option(help="Name of the study; TASK-PRESET by default.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 2,
-    sampler: Annotated[str, typer.Option(help="grid, or a search between the grid's limits: nsga2 or tpe.")] = "grid",
+    sampler: Annotated[
+        Sampler, typer.Option(help="grid, or a search between the grid's limits: nsga2 or tpe.")
+    ] = Sampler.grid,
     trials: Annotated[int | None, typer.Option(min=1, help="Configurations that a search tries.")] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
@@ -75,11 +78,11 @@ def sweep(
     sweeps = [
         Sweep(
             name,
-            preset,  # type: ignore[arg-type]  # checked there
+            preset.value,
             storage=storage or output or Path("runs") / (study or f"{task}-{preset}"),
             name=study,
             teacher=chosen_teacher(resolve(name), named, normalize, activation, trust) if own_teacher else None,
-            sampler=sampler,  # type: ignore[arg-type]
+            sampler=sampler.value,
             trials=trials,
         )
         for name in tasks

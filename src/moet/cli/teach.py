@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from moet.cli.choices import Seed
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
 
 if TYPE_CHECKING:
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def teach(
-    task: Annotated[str, typer.Argument(help="What to learn, such as cartpole.")],
+    task: Annotated[str, typer.Argument(help="Task of the catalogue, such as cartpole.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write (default: TASK.npz).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    seed: Seed = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Stop at the first evaluation after so many steps.")] = None,
-    checkpoint_dir: Annotated[
+    checkpoint: Annotated[
         Path | None, typer.Option(help="Folder to save progress in; the same command goes on from there.")
     ] = None,
     as_json: AsJson = False,
@@ -39,10 +40,10 @@ def teach(
     if steps is not None:
         recipe = replace(recipe, steps=steps)
     try:
-        outcome = train(recipe, seed, folder=checkpoint_dir, shown=True)
+        outcome = train(recipe, seed, folder=checkpoint, shown=True)
     except KeyboardInterrupt:
-        kept = checkpoint_dir is not None
-        say("the same command goes on from the last checkpoint" if kept else "nothing was kept: no --checkpoint-dir")
+        kept = checkpoint is not None
+        say("the same command goes on from the last checkpoint" if kept else "nothing was kept: no --checkpoint")
         raise
     write_network(outcome.teacher, output)
 

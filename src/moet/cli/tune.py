@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from moet.cli.agents import Seed, Workers
+from moet.cli.agents import Workers
+from moet.cli.choices import Env, Seed
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
 from moet.cli.sizes import Digits
@@ -16,9 +17,7 @@ from moet.cli.sizes import Digits
 def tune(
     policy: Annotated[Path, typer.Argument(help="Model file of the policy.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as better.moet.json.")],
-    env: Annotated[
-        str | None, typer.Option(help="Task or Gymnasium id; by default the one the policy was made for.")
-    ] = None,
+    env: Env = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to learn from, all candidates together.")] = 20_000,
     rollouts: Annotated[int, typer.Option(min=1, help="Episodes of each candidate; half as many at first.")] = 16,
     tail: Annotated[

@@ -32,7 +32,6 @@ Timeout = Annotated[
     float | None, typer.Option(min=0.0, help="Seconds after which the answer is unknown; no limit by default.")
 ]
 CpuLimit = Annotated[float, typer.Option(min=0.0, help="Seconds of CPU time after which the answer is unknown.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 
 
 def domain(where: str | None, model: BaseMixture) -> Box | None:

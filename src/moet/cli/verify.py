@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from moet.cli.always import answer_always
+from moet.cli.choices import Seed
 from moet.cli.extent import answer_range
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.cli.row_questions import ANSWER_SECONDS, Ask
 from moet.cli.verdicts import (
     CertificateFile,
-    Seed,
     Timeout,
     Where,
     exit_code,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.agents import Seed
+from moet.cli.choices import Env, Seed
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.errors import InputError
 
@@ -23,9 +23,7 @@ FRAMES_PER_SECOND = 30
 
 def watch(
     policy: Annotated[Path, typer.Argument(help="Model file of the policy.")],
-    env: Annotated[
-        str | None, typer.Option(help="Task or Gymnasium id; by default the one the policy was made for.")
-    ] = None,
+    env: Env = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Film to write, a .gif; by default the steps are printed.")
     ] = None,

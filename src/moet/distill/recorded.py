@@ -94,7 +94,7 @@ def _check_task(task: Task) -> None:
     if task.box is not None:
         raise InputError(
             f"recorded episodes have numbered actions, {task.name} takes {task.box.in_words()}; "
-            "name no task, or distil from the agent itself: moet distill --env ... --sb3 ..."
+            "name no task, or distil from the agent itself: moet distill ... --sb3 ..."
         )
 
 
