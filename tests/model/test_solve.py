@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moet.model.gate import BLOCK
-from moet.model.solve import GateRows, GateStep, _newton
+from moet.model.gate import BLOCK, Scaler
+from moet.model.solve import FETCHED, GateRows, GateStep, _newton
 
 from .gates import GateProblem
+from .tables import raw_table
 
 SEEDS = st.integers(0, 2**32 - 1)
 SOLVERS = ["likelihood", "lbfgs", "newton", "gradient", "adam"]
@@ -167,3 +168,16 @@ def test_some_of_the_rows_look_the_same_as_among_all(seed, n_taken):
         part.expected(problem.theta, likelihood), fresh.expected(problem.theta, likelihood), strict=True
     ):
         assert np.array_equal(ours, other)
+
+
+@pytest.mark.parametrize("n_rows", [1, 255, 256, 257, FETCHED, FETCHED + 300])
+def test_rows_stand_in_blocks_as_standardised_columns_and_end_with_zeros(n_rows):
+    rng = np.random.default_rng(0)
+    table = raw_table(rng.normal(size=(n_rows, 3)) * (1, 100, 0.01), np.zeros(n_rows, dtype=int))
+    scaler = Scaler.of(table)
+    blocks = GateRows(table, scaler)._blocks
+    columns = blocks.transpose(1, 0, 2).reshape(4, -1)
+    wanted = ((table.X - scaler.mean) * scaler.inverse_scale).astype(np.float32)
+    assert (columns[:3, :n_rows].T == wanted).all()
+    assert (columns[3, :n_rows] == 1).all()
+    assert not columns[:, n_rows:].any()

@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 GATE_ROWS = 250_000
 """The gate has few parameters: of a larger table it learns from so many rows only, which bounds its memory."""
 
+KEPT_SINGLES = 2**28
+"""Numbers of the other rows that are kept as the gate sees them, a gigabyte; what is beyond is made when needed."""
+
 HARD_SHARE = 0.95
 """In the hard phase the winner of the gate gets this share of a row; the rest follows the softmax."""
 
@@ -69,6 +72,7 @@ class TrainingRows:
         self.smoothing = smoothing
         # the order of a canonical table is as good as random, so its first rows are a fair sample
         self.gate_rows = GateRows(table.take(np.arange(min(len(table), GATE_ROWS))), scaler)
+        self._later: dict[int, GateRows] = {}
         self._grower = Grower(table, bins, max_depth)
 
     @property
@@ -102,7 +106,10 @@ class TrainingRows:
         yield self.gate_rows, slice(0, n_first)
         for start in range(n_first, len(self.table), GATE_ROWS):
             part = slice(start, min(start + GATE_ROWS, len(self.table)))
-            yield GateRows(self.table.take(np.arange(part.start, part.stop)), self.scaler), part
+            rows = self._later.get(start) or GateRows(self.table.take(np.arange(part.start, part.stop)), self.scaler)
+            if part.stop * (self.table.X.shape[1] + 1) <= KEPT_SINGLES:
+                self._later[start] = rows
+            yield rows, part
 
     def grow_experts(self, share: Singles, options: GrowOptions) -> Experts:
         """Grow one tree per expert on rows weighted by ``share``; an expert without rows learns from all of them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -26,6 +25,10 @@ GateSolver = Literal["likelihood", "lbfgs", "newton", "gradient", "adam"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+
+
+FETCHED = 64 * BLOCK
+"""Rows that are standardised at a time."""
 
 
 class GateRows:
@@ -85,10 +88,21 @@ class GateRows:
 
 
 def _standardised_blocks(table: Table, scaler: Scaler) -> Singles:
-    """The standardised features and the constant 1, as the kernels of the gate want them."""
-    standards = zip(scaler.mean, scaler.inverse_scale, strict=True)
-    features = ((table.X[table.rows, k] - mean) * inverse for k, (mean, inverse) in enumerate(standards))
-    return _in_blocks(chain(features, [np.ones(len(table))]), table.X.shape[1] + 1, len(table))
+    """The standardised features and the constant 1, as the kernels of the gate want them; ends with zeros.
+
+    Rows are fetched whole, some blocks at a time: column by column every value would be fetched from far away.
+    """
+    n_rows, n_features = len(table), table.X.shape[1]
+    blocks = np.zeros((-(-n_rows // BLOCK), n_features + 1, BLOCK), dtype=np.float32)
+    for start in range(0, n_rows, FETCHED):
+        rows = (table.X[table.rows[start : start + FETCHED]] - scaler.mean) * scaler.inverse_scale
+        first, whole = start // BLOCK, len(rows) // BLOCK
+        blocks[first : first + whole, :-1] = rows[: whole * BLOCK].reshape(whole, BLOCK, n_features).transpose(0, 2, 1)
+        if whole * BLOCK < len(rows):
+            blocks[first + whole, :-1, : len(rows) % BLOCK] = rows[whole * BLOCK :].T
+    blocks[:, -1] = 1.0
+    blocks[n_rows // BLOCK :, -1, n_rows % BLOCK :] = 0.0
+    return blocks
 
 
 def _in_blocks(columns: Iterable[NDArray[np.floating]], n_columns: int, n_rows: int) -> Singles:
