@@ -178,6 +178,6 @@ def test_rows_stand_in_blocks_as_standardised_columns_and_end_with_zeros(n_rows)
     blocks = GateRows(table, scaler)._blocks
     columns = blocks.transpose(1, 0, 2).reshape(4, -1)
     wanted = ((table.X - scaler.mean) * scaler.inverse_scale).astype(np.float32)
-    assert (columns[:3, :n_rows].T == wanted).all()
+    assert (wanted == columns[:3, :n_rows].T).all()
     assert (columns[3, :n_rows] == 1).all()
     assert not columns[:, n_rows:].any()
