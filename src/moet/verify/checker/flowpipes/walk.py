@@ -91,7 +91,8 @@ def _check_first_states(claim: FlowpipeClaim, system: PlainSystem) -> None:
 def _home(records: Records, start: Home, d: int) -> Home:
     """Read a home; parameters are in it whatever they are."""
     numbers = _Numbers(records)
-    records.code()
+    if records.code() != PART:
+        raise CertificateError("a proof for ever begins with the set that runs come back to")
     middle = numbers.take(d) + start.middle[d:]
     n = len(middle)
     frame, inverse = numbers.matrix(d, n), numbers.matrix(d, n)

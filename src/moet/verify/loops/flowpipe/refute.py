@@ -31,9 +31,10 @@ _SHARES = (Fraction(1, 2), Fraction(0), Fraction(1))
 
 _RUNS = 100
 _POINTS = 4
+_REPLAYED = 16
 _FOR_EVER = 300
 _TRIES = 3
-"""Runs that are simulated, points per period, steps if there is no end, and runs that are replayed."""
+"""Runs that are simulated, points per period, substeps of a replay, steps if there is no end, runs to replay."""
 
 
 def refutation(
@@ -170,7 +171,7 @@ def _replayed(
     requirements = [_plain(part) for part in spec]
     meter = Meter(lambda: deadline.passed)
     try:
-        miss = missing(plain_laws(mixture), plain_system(system), requirements, exact, steps, _POINTS, share, meter)
+        miss = missing(plain_laws(mixture), plain_system(system), requirements, exact, steps, _REPLAYED, share, meter)
     except Interrupted:
         raise Stopped(deadline.reason) from None
     if miss is None:
