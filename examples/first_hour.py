@@ -18,7 +18,7 @@ from pathlib import Path
 
 from moet import export, save, teachers, verify
 from moet.distill import Policy, Teacher, distill, evaluate
-from moet.explain import rules, why
+from moet.explain import rules, why, why_law
 from moet.verify import systems
 
 SECONDS = 60.0
@@ -84,7 +84,8 @@ def main(env_id: str, agent: Path | None, folder: Path) -> None:
     policy = Policy.load(folder / "policy.moet.json")
     with timed("asking why it does what it does in the first state"):
         first, _ = policy.task.make().reset(seed=0)
-        print(why(policy, policy.task.view(first[None])[0]))
+        reasons = why_law if policy.task.continuous else why
+        print(reasons(policy, policy.task.view(first[None])[0]))
         print(f"   env.step takes {policy.env_action(first)!r}")
     with timed("proving it"):
         proved(policy, env_id)

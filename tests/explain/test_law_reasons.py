@@ -59,3 +59,12 @@ def test_what_has_no_law_is_refused():
         why_law(soft, [0.0, 0.0])
     with pytest.raises(InputError, match="finite"):
         why_law(SMALL, [np.nan, 0.0])
+
+
+def test_the_question_about_labels_names_the_one_about_laws():
+    from moet import RegressionMixture, RegressionTree
+    from moet.explain import why
+
+    push = RegressionMixture([[0.0]], [0.0], [RegressionTree.leaf([1.0])], ["force"])
+    with pytest.raises(ModelError, match=r"explain\.why_law\(model, x\)"):
+        why(push, [0.0])

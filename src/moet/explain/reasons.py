@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moet.errors import InputError
+from moet.errors import InputError, ModelError
 from moet.explain.text import with_units
 from moet.model.base import BaseMixture
-from moet.model.file import as_mixture
+from moet.model.file import as_mixture, as_model
 from moet.model.mixture import Mixture, Prediction
+from moet.model.regression.mixture import RegressionMixture
 from moet.model.tree import LEAF, BaseTree, Tree
 from moet.model.words import features_of_row
 
@@ -201,6 +202,8 @@ def why(
     Why
         ``print`` it, or read its parts.
     """
+    if isinstance(as_model(model), RegressionMixture):
+        raise ModelError("this model answers with numbers, and has laws to be told instead: explain.why_law(model, x)")
     mixture = as_mixture(model)
     if mixture.schema is not None:
         encoded = features_of_row(x, mixture.schema)
