@@ -82,7 +82,7 @@ def regulators(system: System) -> Iterator[Mixture]:
     pushes = offsets - offsets.mean(axis=0)
     directions, strengths = _inputs(pushes)
     for cost in COSTS:
-        gain = _gain(matrix, directions, _costs_of_states(system, rest), cost)
+        gain = gain_of(matrix, directions, costs_of_states(system, rest), cost)
         if gain is not None:
             yield _law(system, rest, gain, strengths)
 
@@ -98,7 +98,7 @@ def _inputs(pushes: Floats) -> tuple[Floats, Floats]:
     return (right[:rank] * largest[:, None]).T, strengths / largest
 
 
-def _costs_of_states(system: System, rest: Floats) -> Floats:
+def costs_of_states(system: System, rest: Floats) -> Floats:
     """One for a state, or a sum of states, that is at its limit."""
     costs = _STEADY * np.eye(system.n_states)
     for half in system.safe:
@@ -109,7 +109,7 @@ def _costs_of_states(system: System, rest: Floats) -> Floats:
     return costs
 
 
-def _gain(matrix: Floats, directions: Floats, costs: Floats, cost: float) -> Floats | None:
+def gain_of(matrix: Floats, directions: Floats, costs: Floats, cost: float) -> Floats | None:
     """Push that a regulator wants, per unit of each state; None if the system cannot be held this way."""
     price = cost * np.eye(directions.shape[1])
     try:

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from moet.shield.controls import ControlShield
     from moet.shield.env import ShieldedEnv
     from moet.shield.shield import Shield
 
-__all__ = ["Shield", "ShieldedEnv"]
+__all__ = ["ControlShield", "Shield", "ShieldedEnv"]
 
-_HOME = {"Shield": "shield", "ShieldedEnv": "env"}
+_HOME = {"ControlShield": "controls", "Shield": "shield", "ShieldedEnv": "env"}
 
 
 def __getattr__(name: str) -> Any:

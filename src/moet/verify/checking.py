@@ -88,6 +88,10 @@ def _check(certificate: Certificate, read: list[Any], meter: Meter) -> None:
         from moet.verify.checker.rows import check_rows
 
         check_rows(certificate, read, meter)
+    elif certificate.kind == "control_shield":
+        from moet.verify.checker.flowpipes.shield import check_control_shield
+
+        check_control_shield(certificate, read[0], read[1], meter)
     elif certificate.kind in BY_FLOWPIPES:
         from moet.verify.checker.flowpipes.walk import check_flowpipes
 

@@ -16,7 +16,7 @@ ABOUT_MODELS = ("always", "equivalent", "closest")
 ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
 """Kinds of proofs about models that answer with numbers."""
 
-BY_FLOWPIPES = ("flowpipe",)
+BY_FLOWPIPES = ("flowpipe", "control_shield")
 """Kinds of proofs about a model that answers with numbers and a system with controls."""
 
 BY_PATHS = ("safe", "reaches")

@@ -11,6 +11,7 @@ from typing import Any
 
 from moet.verify.checker import claims, loop_claims, row_claims, row_words
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.flowpipes.shield import control_shield
 from moet.verify.checker.flowpipes.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
 from moet.verify.checker.plain import PlainModel
@@ -50,7 +51,14 @@ def told(certificate: Certificate, model: Any, *others: Any) -> str:
         lines += [_about("the other model", other.digest) for other in others]
     elif kind in BY_FLOWPIPES:
         plant: PlainSystem = others[0]
-        lines = [*flowpipe_words(claim, model, plant), _about(f"the system {quoted(plant.name)}", plant.digest)]
+        if kind == "control_shield":
+            control_shield(claim, model, plant)
+            claim = {key: value for key, value in claim.items() if key != "shield"}
+            guarded = ["Behind the shield that this model makes, whatever controls are wanted:"]
+        else:
+            guarded = []
+        lines = [*guarded, *flowpipe_words(claim, model, plant)]
+        lines.append(_about(f"the system {quoted(plant.name)}", plant.digest))
     else:
         system: PlainSystem = others[0]
         lines = [*_loop(kind, claim, model, system), _about(f"the system {quoted(system.name)}", system.digest)]

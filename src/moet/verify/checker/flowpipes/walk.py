@@ -62,13 +62,20 @@ def check_flowpipes(
 
     Returns, for every part that was followed, where its runs are.
     """
-    claim = flowpipe(plain(certificate.claim), model, system)
+    return followed(certificate, flowpipe(plain(certificate.claim), model, system), model, system, meter)[1]
+
+
+def followed(
+    certificate: Certificate, claim: FlowpipeClaim, model: PlainLaws, system: PlainSystem, meter: Meter
+) -> tuple[Home | None, list[list[Stretch]]]:
+    """Confirm a claim with the records of a proof; where a proof for ever ends, and where all runs are."""
     records = certificate.records(meter)
     walk = Walk(claim, model, system, records)
     _check_first_states(claim, system)
     d = len(system.states)
     sides = [*system.initial, *parameters_of(system)]
     start = Home([whole((low + high) / 2) for low, high in sides], _square([_radius(side) for side in sides]), [])
+    home = None
     if not claim.for_ever:
         walk.parts(start, None)
     else:
@@ -76,7 +83,7 @@ def check_flowpipes(
         walk.parts(start, home)
         walk.parts(home, home)
     records.finish()
-    return walk.tubes
+    return home, walk.tubes
 
 
 def _check_first_states(claim: FlowpipeClaim, system: PlainSystem) -> None:
