@@ -27,8 +27,9 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-COSTS = (0.1, 0.01, 1.0, 10.0, 0.001, 100.0)
-"""Cost of a control at its limit, where that of a state at its limit is one."""
+COSTS = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
+"""Cost of a control at its limit, where that of a state at its limit is one. Laws of dear control come first: they are
+slow, so the set of their proof is wide, and a shield lets more of it pass."""
 
 SHARES = (0.75, 0.5, 0.25)
 """How far towards the limits first states are moved to make a shield's set larger, until that is proved."""
@@ -71,12 +72,14 @@ def control_law(system: System, *, cpu_limit: float = 60.0, widen: bool = False)
     if not system.controls or tuple(system.features) != tuple(system.states):
         raise InputError(f"a regulator needs controls and sees all states; {system.name!r} is not so")
     deadline = Deadline(None, cpu_limit)
-    for share in (*SHARES, 0.0) if widen else (0.0,):
+    shares = (*SHARES, 0.0) if widen else (0.0,)
+    each = max(cpu_limit / len(COSTS) / len(shares), 1.0)
+    for share in shares:
         wider = _with_more_starts(system, share)
         for law in control_regulators(system):
             if deadline.passed:
                 return None
-            verdict = safe(law, wider, None, cpu_limit=max(cpu_limit / len(COSTS) / 4, 1.0))
+            verdict = safe(law, wider, None, cpu_limit=each)
             if isinstance(verdict, Proved):
                 return ControlLaw(law, verdict, wider)
     return None

@@ -1,5 +1,4 @@
-"""A shield for systems with controls: the nearest control that leads into the set of a proof, on the way to the
-policy's own."""
+"""A shield for controls: the nearest one that leads into the set of a proof, on the way to the policy's own."""
 
 from __future__ import annotations
 
@@ -158,7 +157,10 @@ class ControlShield:
 
 
 def _step(system: AffineSystem) -> tuple[Floats, Floats, Floats]:
-    return tuple(np.array(part, np.float64) for part in (system.matrix, system.input_matrix, system.offset))
+    matrix, inputs, offset = (
+        np.array(part, np.float64) for part in (system.matrix, system.input_matrix, system.offset)
+    )
+    return matrix, inputs, offset
 
 
 def _limits_of_controls(system: System) -> tuple[Floats, Floats]:
@@ -210,6 +212,9 @@ def _skew(rows: Floats, frame: Floats) -> float:
     exact = [[Fraction(a) for a in line] for line in frame.tolist()]
     worst = Fraction(0)
     for i, row in enumerate(rows.tolist()):
-        products = [sum(Fraction(a) * line[j] for a, line in zip(row, exact, strict=True)) for j in range(len(row))]
-        worst = max(worst, sum((abs(value - (i == j)) for j, value in enumerate(products)), Fraction(0)))
+        off = Fraction(0)
+        for j in range(len(row)):
+            product = sum((Fraction(a) * line[j] for a, line in zip(row, exact, strict=True)), Fraction(0))
+            off += abs(product - (i == j))
+        worst = max(worst, off)
     return float_above(worst) + 2.0**-60

@@ -1,9 +1,8 @@
-"""Checker of the numbers with which a shield for controls decides. Standard library only; ``docs/shields.md`` has the
-proof.
+"""Checker of the numbers with which a shield for controls decides. Standard library only.
 
 The shield computes where a control leads from what is seen, z, and allows it if every |rows_i·(z − middle)| is at most
 limits_i in float64. What is shown here, with exact numbers: then the true next state is in the home of the proof,
-whatever sensors, rounding and disturbance do.
+whatever sensors, rounding and disturbance do; ``docs/shields.md`` has the proof.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def _check_limits(claim: ControlShield, home: Home, system: PlainSystem, dynamic
 
 
 def _errors_of_seen(largest: Vector, system: PlainSystem) -> Vector:
-    """How far a state may be from what is seen of it, of at most these sizes: so it is at most twice as large itself."""
+    """How far a state may be from what is seen of it, of at most these sizes; it is at most twice as large itself."""
     noise = system.noise
     states = [2 * (size + e) + 1 for size, e in zip(largest, noise, strict=True)]
     return Observation(noise, system.float32).errors(states)
