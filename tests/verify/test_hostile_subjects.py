@@ -326,3 +326,17 @@ def test_proofs_survive_a_file_of_the_system(tmp_path):
     save(proof("blocks").subjects[0], tmp_path / "m.moet.json")
     assert check(verdict.certificate, tmp_path / "m.moet.json", tmp_path / "s.json")
     assert value_at(json.loads((tmp_path / "s.json").read_text()), ("version",)) == 2
+
+
+def test_a_mixture_whose_frozen_numbers_were_changed_is_another_model():
+    model = half_planes((1.0, 1.0), 0.0)
+    before = plain_model(model)
+    assert plain_model(model) is before  # read once
+    for numbers, changed in ((model.gate_bias, [0.0, 1.0]), (model.trees[0].value, [[0.0, 1.0]])):
+        numbers.flags.writeable = True
+        numbers[...] = changed
+        numbers.flags.writeable = False
+        after = plain_model(model)
+        assert after.bias == model.gate_bias.tolist()
+        assert [tree.value for tree in after.trees] == [tree.value.tolist() for tree in model.trees]
+        assert after.digest != before.digest

@@ -125,7 +125,7 @@ def _grouped(
     d = len(models[0].feature_names)
     n_numbers = sum(map(len, logits)) * (d + 1)
     records.meter.spend(cost(4 * n_numbers, scale.bit_length() + unit.bit_length()))
-    records.charge(20 * (1 + d), 20)
+    records.charge(60 * (1 + d), 60)
     result = []
     for model, group_of_class, of_model in zip(models, groups, logits, strict=True):
         trees = [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]

@@ -1,6 +1,6 @@
 """How much work a check may take, whatever its files say. Standard library only.
 
-A unit is an operation on small integers, about a fifth of a microsecond; those on long ones count for more. The count
+A unit is an operation on small integers, about a tenth of a microsecond; those on long ones count for more. The count
 depends on the files alone, so the same proof is accepted, or refused, on every machine.
 """
 
@@ -11,8 +11,8 @@ from math import isqrt
 
 from moet.errors import CertificateError
 
-LIMIT = 2 * 10**9
-"""Units of work of one check: two minutes (proofs about runs) to eleven (soft models)."""
+LIMIT = 10**9
+"""Units of work of one check: one to two minutes."""
 
 MOST_HELD = 10**8
 """Words of 64 bits that the numbers which a check keeps may take."""

@@ -159,7 +159,7 @@ def _check_nowhere(
     scale = _scale(models, logits, possible)
     d = len(sides)
     records.meter.spend(cost(4 * (d + 1) * sum(map(len, logits)), scale.bit_length() + unit.bit_length()))
-    records.charge(20 * (1 + d), 20)
+    records.charge(60 * (1 + d), 60)
     for experts in _experts(models, logits, scale, unit, records):
         stack: list[tuple[list[int], Sides]] = [([0] * len(models), sides)]
         while stack:

@@ -25,7 +25,7 @@ from moet.verify.checker.loop_claims import Paths
 from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.observation import Observation
 from moet.verify.checker.plain import PlainModel, PlainTree
-from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, Vector
+from moet.verify.checker.plain_system import Affine, HalfSpace, PlainSystem, Sides, Vector
 
 UNIT_BITS = 53
 """The largest relative error of one float64 operation is one over two to this."""
@@ -65,9 +65,7 @@ class ClosedLoop:
             raise CertificateError("this kind of proof is about affine systems")
         self.box = system.initial
         self.matrix = system.dynamics.matrix
-        self.radius = [(high - low) / 2 for low, high in system.disturbance]
-        middle = [(high + low) / 2 for low, high in system.disturbance]
-        self.offsets = [[a + b for a, b in zip(row, middle, strict=True)] for row in system.dynamics.offsets]
+        self.radius, self.offsets = _centred(system.disturbance, system.dynamics.offsets)
         self.observation = Observation(system.noise, system.float32)
         meter.hold(sum(len(tree.label) for tree in model.trees) * 2 * d)
         actions = [action_number(label, system.actions) for label in model.classes]
@@ -324,6 +322,15 @@ class ClosedLoop:
             swing = sum(map(mul, map(abs, map(sub, *rows)), self.integer_radius)) * self.scale
             total.append(total[-1] - (-swing // (self.denominators[t] * self.step)))
         return total
+
+
+def _centred(disturbance: Sides, offsets: list[Vector]) -> tuple[Vector, list[Vector]]:
+    """Disturbances as radii, and offsets that their middles were added to."""
+    if not any(side for sides in disturbance for side in sides):
+        return [Fraction(0)] * len(disturbance), offsets
+    middle = [(high + low) / 2 for low, high in disturbance]
+    moved = [[a + b for a, b in zip(row, middle, strict=True)] for row in offsets]
+    return [(high - low) / 2 for low, high in disturbance], moved
 
 
 def _floored(value: Fraction) -> int:

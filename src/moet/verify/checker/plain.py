@@ -116,27 +116,25 @@ class PlainModel(NamedTuple):
         return self.prediction == "hard" or len(self.trees) == 1
 
 
-_READ: dict[int, PlainModel] = {}
-"""Mixtures that were read and still exist, by their identity."""
+_READ: dict[int, tuple[dict[str, Any], PlainModel]] = {}
+"""Mixtures that still exist, by their identity: the document that was made of them, and what was read from it."""
 
 
 def plain_model(model: Any) -> PlainModel:
     """Read a model that answers with labels: a file, the JSON document of one, or an object that holds a mixture.
 
-    A mixture is read once, for it is frozen and many questions may be about it; whatever holds one may change.
+    Many questions may be about one mixture, which is read again only if its document has changed: NumPy lets one write
+    to arrays that were frozen.
     """
-    if not _is_frozen(model):
+    if isinstance(model, str | os.PathLike | dict) or type(model).__name__ != "Mixture":
         return read_model(model, _plain)
+    document = _document_of(model)
     if id(model) not in _READ:
-        _READ[id(model)] = read_model(model, _plain)
         weakref.finalize(model, _READ.pop, id(model), None)
-    return _READ[id(model)]
-
-
-def _is_frozen(model: Any) -> bool:
-    """Whether an object is a mixture whose numbers cannot be written to."""
-    flags = getattr(getattr(model, "gate_weights", None), "flags", None)
-    return type(model).__name__ == "Mixture" and flags is not None and not flags.writeable
+    elif _READ[id(model)][0] == document:
+        return _READ[id(model)][1]
+    _READ[id(model)] = document, read_model(model, _plain)
+    return _READ[id(model)][1]
 
 
 def read_model(model: Any, read: Callable[[dict[str, Any]], T]) -> T:

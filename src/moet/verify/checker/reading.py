@@ -32,8 +32,7 @@ LARGEST_EXPONENT = 350
 
 _NUMBER = re.compile(r"[+-]?(?:(\d+)/(\d+)|(?=\d|\.\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 _SHOWN = 60
-_FEW = 19
-"""Digits of a number that is an ordinary integer."""
+_DIGITS = {str(digit): Fraction(digit) for digit in range(-9, 10)}
 _LARGEST = 2**1024
 
 
@@ -142,8 +141,8 @@ def _bounded(text: str) -> tuple[str | None, ...]:
 
 def _written(text: str) -> Fraction:
     """The number that a text stands for."""
-    if len(text) < _FEW and text.isascii() and text.removeprefix("-").isdigit():  # as most coefficients are
-        return Fraction(int(text))
+    if text in _DIGITS:  # as most coefficients are
+        return _DIGITS[text]
     top, bottom, before, after, exponent = _bounded(text)
     sign = -1 if text[0] == "-" else 1
     if bottom is not None:

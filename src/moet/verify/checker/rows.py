@@ -195,7 +195,7 @@ def _walk(
     records: Records, space: Space, copies: list[Copy], bad: Callable[..., bool], costs: Costs | None = None
 ) -> None:
     n = len(space.is_whole)
-    records.charge(20 * (1 + n), 20)
+    records.charge(60 * (1 + n), 60)
     if any(not any(space.body.high[k] for k in members) for members in space.groups) or any(
         low > high for low, high in zip(space.body.low, space.body.high, strict=True)
     ):

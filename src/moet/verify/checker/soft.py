@@ -185,7 +185,7 @@ class _Bounds:
         experts = len(rows)
         nodes = sum(len(tree.feature) for tree in model.trees)
         bits = self._shift + BITS
-        self._price = cost(experts * (len(whole) * (1 if self._soft else experts) + 100) + nodes, bits)
+        self._price = 5 * cost(experts * (len(whole) * (1 if self._soft else experts) + 100) + nodes, bits)
 
     def possible(self, box: Box) -> set[int]:
         """Classes that no other surely beats."""
