@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import files, forgeries, inputs, loops, outputs, shields, sums
+from attack import bundles, files, forgeries, inputs, loops, outputs, shields, soft, sums
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -61,6 +61,7 @@ KINDS = {
     "differences": Kind(inputs.attack_differences, 4),
     "closest": Kind(inputs.attack_closest, 8),
     "sum of trees": Kind(sums.attack_sum, 6),
+    "soft": Kind(soft.attack_soft, 2),
     "range": Kind(outputs.attack_range, 3),
     "conditions": Kind(outputs.attack_conditions, 3),
     "tolerance": Kind(outputs.attack_tolerance, 2),
@@ -77,6 +78,7 @@ KINDS = {
     "forged shield": Kind(shields.attack_shield, 2),
     "hostile file": Kind(files.attack_file, 3),
     "two meanings": Kind(files.attack_meaning, 6.3),
+    "hostile bundle": Kind(bundles.attack_bundle, 1),
 }
 
 

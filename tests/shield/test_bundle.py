@@ -119,6 +119,32 @@ def test_what_is_no_bundle_is_refused(tmp_path, content):
         check_bundle(path)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_files_that_cannot_be_unpacked_are_refused(files, tmp_path, method):
+    """Whichever way they were packed: each has errors of its own."""
+    target = tmp_path / "packed.zip"
+    with zipfile.ZipFile(files) as archive, zipfile.ZipFile(target, "w", method) as other:
+        for name in archive.namelist():
+            other.writestr(name, archive.read(name))
+    assert check_bundle(target).vectors == 400
+    content = target.read_bytes()
+    for place in range(60, 1060, 50):
+        target.write_bytes(content[:place] + bytes(20) + content[place + 20 :])
+        with pytest.raises(CertificateError):
+            check_bundle(target)
+
+
+def test_a_bundle_that_unpacks_to_too_much_is_refused(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("moet.verify.checker.bundle.MOST_BYTES", 10**6)
+    assert check_bundle(files)
+
+    def stuffed(content):
+        content |= {f"zeros{i}": bytes(2 * 10**5) for i in range(5)}
+
+    with pytest.raises(CertificateError, match="more than 1000000 bytes"):
+        check_bundle(rewritten(files, tmp_path / "stuffed.zip", stuffed))
+
+
 def test_a_certificate_about_another_model_is_refused(tmp_path, cart_shield):
     other = cart_policy()
     other = moet.Mixture(other.gate_weights * 2, other.gate_bias, other.trees, ["back", "forth"])

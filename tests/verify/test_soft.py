@@ -129,3 +129,12 @@ def test_bounds_contain_every_answer_in_the_box(prediction):
             X = np.vstack([rng.uniform(boxes.lo[i], boxes.hi[i], (50, 2)), boxes.lo[i], boxes.hi[i]])
             assert set(model.predict(X).tolist()) <= set(np.flatnonzero(possible[i]).tolist())
             assert boxes.lo[i, feature[i]] <= place[i] <= boxes.hi[i, feature[i]]
+
+
+def test_another_answer_than_at_a_tie_is_a_question_without_an_answer():
+    """Two experts with the same gate vote for different classes, so every input is a tie, to the last digit."""
+    trees = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
+    model = Mixture([[1.0], [1.0]], [0.0, 0.0], trees, ["a", "b"], ["x"], prediction="soft")
+    found = closest(model, [0.5], "linf", Box.from_bounds([0.0], [1.0]))
+    assert isinstance(found, Unknown)
+    assert "does not accept" not in found.reason

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,9 @@ from moet.verify.inputs.soft_bounds import possible_classes
 from moet.verify.inputs.soft_tree import SAME, Boxes, SplitTree
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Proved, Refuted, Unknown
-from moet.verify.rounding import gate_errors
+from moet.verify.rounding import UNIT, gate_errors, largest_sizes
+
+P = TypeVar("P", bound=Proved)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -47,6 +50,9 @@ _TRIES = 1000
 _OUTWARDS = 1.0 - 1e-12
 _RESOLUTION = 1e-9
 """Distances that differ by less than this, relative to the size of the input, are not told apart."""
+_HOPELESS = 1e-6
+"""What rounding adds to a logit beyond which a proof that the checker does not accept needs no other reason."""
+_TIED = "at the input itself two answers are too close to call; give the answer that is looked for"
 _TOO_SMALL = "where two answers meet, boxes of the size of rounding errors remain undecided"
 
 
@@ -159,6 +165,8 @@ def closest_soft(
     upper = math.inf if nearest is None else float(distances(x, nearest, norm))
     distance = min(lower if len(waiting.lo) else upper, upper) * _OUTWARDS
     exact = None if nearest is None else Fraction(distance)
+    if answer is None and exact != 0 and not _is_clear(mixture, x, lo, hi):
+        return Unknown(reason=_TIED, effort={"boxes": looked_at, "seconds": deadline.seconds})
     claim = {
         "model": digest(mixture),
         "lo": json_sides(domain[0]),
@@ -180,7 +188,22 @@ def closest_soft(
         certificate=certificate,
         effort={"boxes": looked_at, "seconds": deadline.seconds},
     )
-    return confirmed(found, mixture, deadline=deadline)
+    return _confirmed(found, [mixture], *domain, deadline)
+
+
+def _confirmed(found: P, mixtures: Sequence[Mixture], lo: Floats, hi: Floats, deadline: Deadline) -> P | Unknown:
+    """Have a proof checked; the checker allows for more rounding than the search where logits are huge."""
+    verdict = confirmed(found, *mixtures, deadline=deadline)
+    largest = max(largest_sizes(m.gate_weights, m.gate_bias, lo, hi).max() for m in mixtures)
+    if not isinstance(verdict, Unknown) or deadline.passed or largest * UNIT < _HOPELESS:
+        return verdict
+    reason = f"logits may be as large as {largest:.3g}, and rounding them may change the shares of the experts"
+    return replace(verdict, reason=reason)
+
+
+def _is_clear(mixture: Mixture, x: Floats, lo: Floats, hi: Floats) -> bool:
+    """Whether bounds tell what is answered at an input, which may be outside the box in question."""
+    return bool(_Bounds(mixture, np.minimum(lo, x), np.maximum(hi, x)).at(x[None, :]).sum() == 1)
 
 
 def _is_outside(x: Floats, norm: Norm, distance: Fraction, lo: Floats, hi: Floats) -> bool:
@@ -252,7 +275,7 @@ def _decide(
     if stuck:
         return Unknown(reason=_TOO_SMALL, effort=effort)
     tree.write(certificate, lo, hi)
-    return confirmed(Proved(certificate=certificate, effort=effort), *mixtures, deadline=deadline)
+    return _confirmed(Proved(certificate=certificate, effort=effort), mixtures, lo, hi, deadline)
 
 
 def _why(deadline: Deadline) -> str:
