@@ -2,7 +2,7 @@
 
 Then commands in processes of their own, once kernels are cached: what everybody waits for all day.
 
-python benchmarks/first_use.py [--json out.json]
+python benchmarks/first_use.py [fit] [commands] [--json out.json]
 """
 
 from __future__ import annotations
@@ -79,9 +79,11 @@ def main() -> None:
     """Print the seconds of the three processes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    results = Results(parser.parse_args().json)
+    parser.add_argument("parts", nargs="*", help="fit, commands; by default both")
+    options = parser.parse_args()
+    results, parts = Results(options.json), options.parts or ["fit", "commands"]
     console.print(machine())
-    for rows in (500, 5000):  # small tables need fewer kernels
+    for rows in (500, 5000) if "fit" in parts else ():  # small tables need fewer kernels
         row = results.measure(first_use, rows=rows)
         show(
             f"One fit and predict of {rows} rows in a fresh process",
@@ -89,7 +91,7 @@ def main() -> None:
             [[name, row[name]["cpu"], row[name]["wall"]] for name in ("imports alone", "first", "second")],
         )
         console.print(f"the first process said on stderr: {row['first']['stderr'].strip() or 'nothing'}", markup=False)
-    rows = {command: results.measure(second_use, command=command) for command in COMMANDS}
+    rows = {command: results.measure(second_use, command=command) for command in COMMANDS if "commands" in parts}
     show("Commands, kernels cached", ["moet", "CPU s", "wall s"], [[n, r["cpu"], r["wall"]] for n, r in rows.items()])
 
 

@@ -109,7 +109,8 @@ def german(folder: Path) -> dict[str, Any]:
     table.to_csv(folder / "german.csv", index=False)
     X = table.drop(columns="Risk")
     model = MoETClassifier(2, 1, prediction="hard", random_state=0).fit(X, table["Risk"]).mixture_
-    return {"model": model, "table": X, "row": X.iloc[17].to_dict(), "domain": None, "verify": verify}
+    names = {"loans": X, "risk": table["Risk"]}
+    return names | {"model": model, "table": X, "row": X.iloc[17].to_dict(), "domain": None, "verify": verify}
 
 
 def measurements(folder: Path) -> dict[str, Any]:
@@ -161,6 +162,6 @@ SCENES: dict[str, tuple[Scene, ...]] = {
     "docs/studies.md": (sweep,),
     "docs/tables.md": (german,),
     "docs/teachers.md": (policies, own_environment, agent("CartPole-v1")),
-    "docs/training.md": (measurements,),
+    "docs/training.md": (measurements, german),
     "docs/verification.md": (policies, laws, own_environment, pushed),
 }
