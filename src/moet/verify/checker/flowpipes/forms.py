@@ -6,7 +6,6 @@ with |f - c - Σ s_k·δ_k| <= r on the box. Numbers are integers over 2^BITS; w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isqrt
 from typing import NamedTuple
 
@@ -252,6 +251,3 @@ def _quadratic(a: dict[int, int], b: dict[int, int]) -> tuple[int, int]:
         for j in keys[i + 1 :]:
             radius += 2 * abs(p * b.get(j, 0) + q * a.get(j, 0))
     return shift >> 1, (radius >> 1) + 2
-
-
-Operation = Callable[..., Form]

@@ -111,7 +111,7 @@ class Acting:
             slopes, values = self._laws(leaves[0])
             rounding = _sum_errors(values, slopes, seen)
             return Law(slopes, values, -rounding, rounding, [], given=False)
-        candidates = [self._fitted(states), *(self._laws(leaf) for leaf in leaves[:4])]
+        candidates = [self._fitted(states)] + ([self._laws(leaves[0])] if len(leaves) == 1 else [])
         laws = [self._bounded(seen, leaves, slopes, values) for slopes, values in candidates]
         return min(laws, key=lambda law: float((law.high - law.low).sum()))
 
