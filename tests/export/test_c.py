@@ -268,6 +268,7 @@ def test_the_header_names_the_model(tmp_path, style):
     mixture = SAMPLES["large"]
     text = export.c(mixture, name="pilot", style=style)
     assert f"model {digest(mixture)}\n" in text
+    assert f'#define PILOT_MODEL "{digest(mixture)}"' in text
     assert text.startswith(f"/* {summary(mixture)}\n")
     assert "whatever the compiler's options" in text.replace("\n *", "")
     assert ' * x[7]  "x7"\n' in text

@@ -72,6 +72,8 @@ def _head(mixture: RegressionMixture, name: str) -> str:
 #error "this model needs 64-bit doubles, rounded after every operation"
 #endif
 
+#define {prefix}_MODEL "{digest(mixture)}" /* SHA-256 of the model file without provenance */
+
 enum {{
     {prefix}_FEATURES = {mixture.n_features},
     {prefix}_OUTPUTS = {mixture.n_outputs},

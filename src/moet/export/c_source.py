@@ -148,6 +148,8 @@ def _head(mixture: Mixture, name: str, style: Style, types: Types) -> str:
 #error "this model needs {needs}"
 #endif
 
+#define {prefix}_MODEL "{digest(mixture)}" /* SHA-256 of the model file without provenance */
+
 enum {{
     {prefix}_FEATURES = {mixture.n_features},
     {prefix}_CLASSES = {len(mixture.classes)},

@@ -6,7 +6,7 @@ The possible rows are those of the model's schema; a claim says for every column
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -176,6 +176,24 @@ def row_of(value: Any, model: PlainModel) -> list[Fraction]:
     """Features of a row that is given by column."""
     cells = members(value, "a row", [column.name for column in model.columns])
     return [number for column in model.columns for number in _features(cells[column.name], column)]
+
+
+def ball(rows: Rows, row: list[Fraction], radius: list[Fraction]) -> Rows:
+    """What is within a radius of a row: the ends of real intervals are rounded to float64 numbers."""
+    near = []
+    for values, r in zip(rows, radius, strict=True):
+        column, low, high, allowed = values
+        x = row[column.first : column.first + len(column.features)]
+        if column.kind == "category":
+            own = x.index(Fraction(1))
+            near.append(values._replace(allowed=sorted({*allowed, own}) if r >= 1 else [own]))
+            continue
+        least = max(min(low, x[0]), Fraction(float(x[0]) - float(r)))
+        most = min(max(high, x[0]), Fraction(float(x[0]) + float(r)))
+        if column.is_whole:
+            least, most = Fraction(ceil(least)), Fraction(floor(most))
+        near.append(values._replace(low=least, high=most))
+    return near
 
 
 def _values(value: Any, column: PlainColumn) -> Values:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil, floor, gcd, lcm
+from math import gcd, lcm
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -133,7 +133,7 @@ def _check_recourse(document: Any, models: Sequence[PlainModel], records: Record
                 raise CertificateError("the largest change is one without weights, and not negative")
             if claim.at_least == 0:  # nothing is claimed
                 return
-            rows = _ball(rows, claim.row, [claim.at_least] * len(rows))
+            rows = claims.ball(rows, claim.row, [claim.at_least] * len(rows))
         else:
             costs = Costs(claim)
     if claim.answer is None:
@@ -152,26 +152,8 @@ def _check_robust(document: Any, models: Sequence[PlainModel], records: Records)
     for row, answer in zip(claim.table, claim.answers, strict=True):
         records.meter.spend(20 * len(row))
         groups = [int(typed(label) != typed(answer)) for label in model.classes]
-        space = Space(_ball(claim.rows, row, claim.radius), models, None, None)
+        space = Space(claims.ball(claim.rows, row, claim.radius), models, None, None)
         _walk(records, space, [_copy(model, groups, space, 0, records, deployed=True)], lambda a: bool(a & 2))
-
-
-def _ball(rows: claims.Rows, row: list[Fraction], radius: list[Fraction]) -> claims.Rows:
-    """What is within a radius of a row: the ends of real intervals are rounded to float64 numbers."""
-    ball = []
-    for values, r in zip(rows, radius, strict=True):
-        column, low, high, allowed = values
-        x = row[column.first : column.first + len(column.features)]
-        if column.kind == "category":
-            own = x.index(Fraction(1))
-            ball.append(values._replace(allowed=sorted({*allowed, own}) if r >= 1 else [own]))
-            continue
-        least = max(min(low, x[0]), Fraction(float(x[0]) - float(r)))
-        most = min(max(high, x[0]), Fraction(float(x[0]) + float(r)))
-        if column.is_whole:
-            least, most = Fraction(ceil(least)), Fraction(floor(most))
-        ball.append(values._replace(low=least, high=most))
-    return ball
 
 
 def _differ(a: int, b: int) -> bool:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, floor
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -108,7 +107,7 @@ def _check_always(claim: row_claims.RowAlways, model: PlainModel, records: Recor
 def _check_robust(claim: row_claims.Robust, model: PlainModel, records: Records) -> None:
     for row, answer in zip(claim.table, claim.answers, strict=True):
         records.meter.spend(20 * len(row))
-        space = CellSpace(_ball(claim.rows, row, claim.radius), model)
+        space = CellSpace([Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)], model)
         _check_answers(space, _others(model, [answer]), model, records)
 
 
@@ -162,23 +161,6 @@ def _leaf(tree: PlainTree, row: list[Any]) -> int:
     while tree.label[node] < 0:
         node = (tree.left if row[tree.feature[node]] <= tree.threshold[node] else tree.right)[node]
     return node
-
-
-def _ball(rows: row_claims.Rows, row: list[Fraction], radius: list[Fraction]) -> list[Part]:
-    """What is within a radius of a row: the ends of real intervals are rounded to float64 numbers."""
-    ball = []
-    for (column, low, high, allowed), r in zip(rows, radius, strict=True):
-        x = row[column.first : column.first + len(column.features)]
-        if column.kind == "category":
-            own = x.index(Fraction(1))
-            ball.append(Part(column, low, high, sorted({*allowed, own}) if r >= 1 else [own]))
-            continue
-        least = max(min(low, x[0]), Fraction(float(x[0]) - float(r)))
-        most = min(max(high, x[0]), Fraction(float(x[0]) + float(r)))
-        if column.is_whole:
-            least, most = Fraction(ceil(least)), Fraction(floor(most))
-        ball.append(Part(column, least, most, []))
-    return ball
 
 
 def _check_answers(
