@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from moet import Mixture, Tree, verify
+from moet import Mixture, RegressionMixture, RegressionTree, Tree, verify
 from moet.errors import InputError
 from moet.explain import Mark, draw_proof, proof_picture
 from moet.explain.proof import tube
@@ -89,3 +89,62 @@ def test_what_is_cut_away_whole_leaves_nothing():
     square = np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
     assert len(_clip(square, (1.0, 0.0, -1.0))) == 0
     assert np.array_equal(_clip(square, (1.0, 0.0, 2.0)), square)
+
+
+PENDULUM = systems.SampledSystem(
+    "pendulum",
+    flow={"angle": "velocity", "velocity": "2 * sin(angle) + 8 * torque"},
+    controls={"torque": (-1, 1)},
+    period="0.05",
+    initial={"angle": (1, "1.2"), "velocity": (0, "0.2")},
+)
+LAW = RegressionMixture(
+    [[0.0, 0.0]],
+    [0.0],
+    [RegressionTree.leaf([1.45], slope=[[-2.3, -0.15]])],
+    ["torque"],
+    feature_names=["angle", "velocity"],
+)
+
+
+@pytest.fixture(scope="module")
+def flowpipe():
+    return verify.meets(LAW, PENDULUM, "0 <= angle <= 1 from 0.5 to 1; never angle >= 1.3 and velocity >= 0 until 1")
+
+
+def test_runs_in_continuous_time_are_inside_the_boxes_between_samples_too(flowpipe):
+    picture = proof_picture(flowpipe.certificate, LAW, PENDULUM, runs=50)
+    assert picture.end == 1.0
+    assert not picture.endless
+    tiny = 1e-9  # the simulation's own error
+    for k, time in enumerate(picture.times):
+        boxes = [s for s in picture.segments if s.start - tiny <= time <= s.stop + tiny]
+        low, high = np.min([s.low for s in boxes], axis=0), np.max([s.high for s in boxes], axis=0)
+        assert np.all(low - tiny <= picture.runs[:, k])
+        assert np.all(picture.runs[:, k] <= high + tiny)
+
+
+def test_what_a_certificate_claims_is_drawn_when_it_holds(flowpipe):
+    picture = proof_picture(flowpipe.certificate, LAW, PENDULUM, runs=4)
+    assert [(mark.kind, mark.start, mark.stop) for mark in picture.marks] == [("goal", 0.5, 1.0), ("avoid", 0.0, 1.0)]
+    figure = draw_proof(picture, ["angle:velocity"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()][2:] == ["goal", "to be avoided"]
+
+
+def test_controlled_systems_in_discrete_time_are_drawn_too():
+    system = systems.AffineSystem(
+        "cruise",
+        states=["speed"],
+        controls={"push": (-1, 1)},
+        matrix=[["0.99"]],
+        input_matrix=[["0.1"]],
+        initial={"speed": (-1, 1)},
+        safe=["-2 <= speed <= 2"],
+    )
+    law = RegressionMixture(
+        [[0.0]], [0.0], [RegressionTree.leaf([0.0], slope=[[-0.5]])], ["push"], None, None, ["speed"]
+    )
+    picture = proof_picture(verify.safe(law, system, steps=10).certificate, law, system, runs=10)
+    assert picture.unit == "step"
+    assert picture.runs.shape == (10, 11, 1)
+    assert np.abs(picture.runs).max() <= 1.0
