@@ -57,11 +57,12 @@ gains = [[0.0] * 4, [5.778, 11.041, 96.362, 25.0]]
 save(Mixture(gains, [0, 0], leaves, ["left", "right"], names, provenance={"task": "cartpole"}), "p.moet.json")
 open("rows.csv", "w").write(",".join(names) + chr(10) + "0,0,0.1,0" + chr(10))
 """
+WHERE = "angle>=0.15, angular_velocity>=0.5, -1<=position<=1, -1<=velocity<=1"
 COMMANDS = {
     "show": ["show", "p.moet.json"],
     "predict": ["predict", "p.moet.json", "rows.csv"],
     "why": ["why", "p.moet.json", "--at", "0,0,0.1,0"],
-    "verify --always": ["verify", "p.moet.json", "--always", "right", "--where", "angle>=0.15, angular_velocity>=0.5"],
+    "verify --always": ["verify", "p.moet.json", "--always", "right", "--where", WHERE],
     "verify --system": ["verify", "p.moet.json", "--system", "cartpole_published", "--steps", "10"],
 }
 
