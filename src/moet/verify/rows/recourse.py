@@ -30,7 +30,7 @@ from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.questions import decidable_model, unknown_reason
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
-from moet.verify.sums.cheapest import cheapest_sum
+from moet.verify.sums.cheapest import cheapest_sum, up
 
 Floats = NDArray[np.float64]
 
@@ -294,7 +294,7 @@ class Question:
             row=row,
             point=y,
             changes={} if row is None else {n: (before[n], row[n]) for n in row if row[n] != before[n]},
-            cost=math.inf if cost is None else _up(cost),
+            cost=math.inf if cost is None else up(cost),
             at_least=math.inf if limit is None else as_float(limit),
             answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
             certificate=certificate,
@@ -316,8 +316,3 @@ class Question:
     def _proof_limit(self, limit: Fraction) -> float:
         """What the bound of a region must reach: counted costs are whole."""
         return float(limit) - 1.0 + 1e-6 if self._costs.kind == "columns" else float(limit)
-
-
-def _up(cost: Fraction) -> float:
-    value = as_float(cost)
-    return value if Fraction(value) >= cost else math.nextafter(value, math.inf)
