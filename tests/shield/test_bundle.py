@@ -126,12 +126,15 @@ def test_files_that_cannot_be_unpacked_are_refused(files, tmp_path, method):
     with zipfile.ZipFile(files) as archive, zipfile.ZipFile(target, "w", method) as other:
         for name in archive.namelist():
             other.writestr(name, archive.read(name))
-    assert check_bundle(target).vectors == 400
+    true, refused = check_bundle(target), 0
     content = target.read_bytes()
     for place in range(60, 1060, 50):
         target.write_bytes(content[:place] + bytes(20) + content[place + 20 :])
-        with pytest.raises(CertificateError):
-            check_bundle(target)
+        try:
+            assert check_bundle(target) == true  # where a header says what nobody reads
+        except CertificateError:
+            refused += 1
+    assert refused > 10
 
 
 def test_a_bundle_that_unpacks_to_too_much_is_refused(files, tmp_path, monkeypatch):
