@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from moet import Mixture, Tree, save
+from moet import Mixture, RegressionMixture, Tree, save
 from moet.cli.app import app
 from moet.cli.output import Exit
+from moet.model.regression.tree import RegressionTree
 from moet.verify import systems
 
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
@@ -121,3 +122,23 @@ def test_always_is_the_other_question(models):
         "x2>=1, -1<=x0<=1, -1<=x1<=1, -0.1<=x3<=0.1",
     )
     assert result.exit_code == Exit.OK
+
+
+def test_a_plant_with_controls_is_asked_about_in_the_same_way(tmp_path):
+    leaf = RegressionTree.leaf([1.0], slope=[[-0.25]])
+    save(RegressionMixture([[0.0]], [0.0], [leaf], ["inflow"]), tmp_path / "law.moet.json")
+    tank = systems.SampledSystem(
+        "tank",
+        flow={"level": "inflow - level / 10"},
+        controls={"inflow": (0, 1)},
+        period="0.5",
+        initial={"level": (1, 2)},
+        safe=["level <= 3"],
+    )
+    systems.save(tank, tmp_path / "tank.json")
+    files = [str(tmp_path / "law.moet.json"), str(tmp_path / "tank.json")]
+    proof = str(tmp_path / "tank.cert")
+    asked = CliRunner().invoke(app, ["verify", files[0], "--system", files[1], "--steps", "20", "--certificate", proof])
+    assert asked.exit_code == 0
+    assert "from time 0 to 10 has level <= 3" in asked.output
+    assert CliRunner().invoke(app, ["check", proof, *files]).exit_code == 0

@@ -115,13 +115,13 @@ def verify(
         raise InputError("--goal goes with --within, the number of steps to reach it in")
     if within is not None and steps is not None:
         raise InputError("give either --steps (stay safe) or --within (reach the goal)")
-    from moet.model.file import as_mixture, digest
+    from moet.model.file import as_mixture, as_model, digest
     from moet.verify import systems
     from moet.verify.loops.questions import CPU_LIMIT, reaches, safe
     from moet.verify.result import Refuted
 
     subject = systems.find(str(system))
-    mixture = as_mixture(model)
+    mixture = as_model(model) if subject.controls else as_mixture(model)
     shown = not as_json
     limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": CPU_LIMIT if cpu_limit is None else cpu_limit}
     how: dict[str, Any] = {"seed": seed, "workers": workers, "verbose": shown}
