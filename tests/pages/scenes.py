@@ -124,6 +124,15 @@ def measurements(folder: Path) -> dict[str, Any]:
     return {"X": X, "y": y, "MoETClassifier": MoETClassifier}
 
 
+def houses(folder: Path) -> dict[str, Any]:
+    """A table whose outcome is a number."""
+    rng = np.random.default_rng(0)
+    with (folder / "houses.csv").open("w", newline="") as file:
+        rows = [[area, rooms, 3000.0 * area + rng.normal()] for area, rooms in rng.integers(1, 9, (120, 2)).tolist()]
+        csv.writer(file).writerows([["area", "rooms", "price"], *rows])
+    return {}
+
+
 def own_environment(folder: Path) -> dict[str, Any]:
     """``MyEnv-v0`` is the reader's own, and so are the student and the observation that pages speak of."""
     if "MyEnv-v0" not in gymnasium.registry:
@@ -145,7 +154,7 @@ def sweep(folder: Path) -> dict[str, Any]:
 
 
 SCENES: dict[str, tuple[Scene, ...]] = {
-    "README.md": (policies, german, own_environment, agent("LunarLander-v3")),
+    "README.md": (policies, german, houses, own_environment, agent("LunarLander-v3")),
     "docs/distillation.md": (
         policies,
         own_environment,
