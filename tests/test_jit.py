@@ -1,9 +1,11 @@
 """What happens while kernels are compiled."""
 
 import gc
+import pickle
 from types import SimpleNamespace
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from moet.jit import _Compiling
 
@@ -65,3 +67,12 @@ def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch):
     assert (now - listener.seconds()) == begin
     now = 132.0
     assert (now - listener.seconds()) == begin + 2.0
+
+
+def test_kernels_of_an_older_version_whose_classes_are_gone_are_compiled_again(tmp_path):
+    cache = IndexDataCacheFile(str(tmp_path), "kernel", (0, 0))
+    names_a_class_that_is_gone = b"cmoet.jit\nGone\n."
+    (tmp_path / "kernel.nbi").write_bytes(pickle.dumps(cache._version) + names_a_class_that_is_gone)
+    assert cache.load("signature") is None
+    cache.save("signature", "compiled")
+    assert cache.load("signature") == "compiled"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-from numba.core import event
+from numba.core import caching, event
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 """Options of every kernel: cached on disk, GIL released, C-like division. Never ``fastmath`` for predictions."""
@@ -63,6 +64,23 @@ class _Compiling(event.Listener):
     def seconds(self) -> float:
         return self._seconds + (time.perf_counter() - self._begin if self._depth else 0.0)
 
+
+_load_index: Callable[[Any], dict[Any, str]] = caching.IndexDataCacheFile._load_index
+
+
+def _index_of_this_version(cache: Any) -> dict[Any, str]:
+    """What is compiled already; nothing, if that was an older version whose classes had other names.
+
+    numba reads such names before it asks whether the source is still the same, so without this an upgrade in place
+    would end in an AttributeError.
+    """
+    try:
+        return _load_index(cache)
+    except (AttributeError, ImportError):
+        return {}
+
+
+setattr(caching.IndexDataCacheFile, "_load_index", _index_of_this_version)  # noqa: B010 - a method to mypy
 
 _compiling = _Compiling()
 event.register("numba:compile", _compiling)

@@ -35,7 +35,7 @@ Digits = Annotated[
 ]
 Budget = Annotated[
     float | None,
-    typer.Option(min=0, help="Minutes to find a size in; what comes out then depends on the machine's speed."),
+    typer.Option(min=0.1, help="Minutes to find a size in; what comes out then depends on the machine's speed."),
 ]
 
 
