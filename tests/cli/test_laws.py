@@ -30,9 +30,8 @@ def test_predict_prints_the_outputs(run, law, table):
     assert json.loads(run("predict", law, table, "--json").stdout)["predictions"] == [[2.5], [-2.0]]
 
 
-@pytest.mark.parametrize("option", [["--proba"], ["--target", "angle"]])
-def test_predict_refuses_options_for_labels(run, law, table, option):
-    result = run("predict", law, table, *option)
+def test_predict_refuses_probabilities_of_numbers(run, law, table):
+    result = run("predict", law, table, "--proba")
     assert result.exit_code == Exit.USAGE
     assert "this model answers with numbers" in result.stderr
 

@@ -226,6 +226,7 @@ def test_max_depth_zero_is_one_leaf_per_expert_and_none_is_no_limit():
     assert full.score(X, Y) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:of .* none is answered so")
 def test_pruning_by_cost_complexity_shrinks_the_trees():
     leaves = [
         MoETClassifier(2, 6, ccp_alpha=alpha, random_state=0).fit(X, Y).mixture_.size.leaves for alpha in (0, 0.01, 10)
@@ -243,6 +244,7 @@ def test_leaves_are_at_least_as_heavy_as_told(least):
     assert mass.min() >= least * (1 - 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:of .* none is answered so")
 def test_min_impurity_decrease_stops_useless_splits():
     assert MoETClassifier(2, 6, min_impurity_decrease=0.9, random_state=0).fit(X, Y).mixture_.size.leaves == 2
 

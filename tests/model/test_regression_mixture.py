@@ -256,8 +256,6 @@ def test_a_regression_tree_of_scikit_learn_is_taken_wherever_a_model_is(taker):
 
 READERS = {
     "as_mixture": as_mixture,
-    "why": lambda model: explain.why(model, [0.0, 0.0]),
-    "differences": lambda model: verify.differences(model, model),
     "safe": lambda model: verify.safe(model, systems.mountaincar(), 1),
 }
 

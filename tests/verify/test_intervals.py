@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from moet.verify.checker.enclosures import BITS, rounded
-from moet.verify.checker.equations import _wave_at
+from moet.verify.checker.equations import wave_at
 from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope, cosine, root, sine
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -48,7 +48,7 @@ def test_waves_hold_the_exact_value(low: float, width: float, share: float) -> N
     p = rounded(point(x, share))[0]  # an exact point of the grid of the checker, whose series is another program
     assume(point(x, 0) <= Fraction(p, 1 << BITS) <= point(x, 1))
     for function, first in ((sine, 1), (cosine, 0)):
-        found, (least, most) = function(x), _wave_at(p, first)
+        found, (least, most) = function(x), wave_at(p, first)
         assert float(found.low) * 2.0**BITS <= most
         assert float(found.high) * 2.0**BITS >= least
 

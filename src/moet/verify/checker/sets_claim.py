@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache, partial
 from typing import NamedTuple
 
 from moet.errors import CertificateError
@@ -165,6 +166,10 @@ class Enclosure:
         return self._residuals[piece, action]
 
 
+_PER_FRACTION = 100
+"""Units that a difference, a product and a sum of fractions take."""
+
+
 def leaves_of(
     model: PlainModel,
     actions: list[str],
@@ -176,6 +181,7 @@ def leaves_of(
     """Leaves of all trees, a subtree of one action as one; the directions of their guards are added to the list."""
     d = len(box)
     meter.hold(len(model.bias) ** 2 * d)
+    meter.spend(len(model.bias) ** 2 * (d + 1) * _PER_FRACTION)
     weights = [[Fraction(weight) for weight in row] for row in model.weights]
     bias = [Fraction(value) for value in model.bias]
     largest = [max(abs(low), abs(high)) for low, high in box]
@@ -188,6 +194,7 @@ def leaves_of(
         raise CertificateError("the gate's logits may overflow")
     errors = [(d + 2) * Fraction(1, 2**53) * size + Fraction(1, 2**300) for size in sizes]
     number = [action_number(label, actions) for label in model.classes]
+    guard = cache(partial(_guard, observation))  # deep trees ask for the same ones again and again
     leaves = []
     for j, tree in enumerate(model.trees):
         rivals = []
@@ -195,12 +202,11 @@ def leaves_of(
             if i != j:
                 row = [a - b for a, b in zip(weights[i], weights[j], strict=True)]
                 slack = errors[i] + errors[j] + sum(abs(a) * e for a, e in zip(row, error, strict=True))
-                rivals.append((len(directions), bias[j] - bias[i] + slack))
+                rivals.append((len(directions), rounded(bias[j] - bias[i] + slack)[1]))
                 directions.append(row)
         for action, tests in _parts(tree, number, meter):
-            guards = rivals + [_guard(test, observation) for test in tests]
-            leaves.append(Leaf(action, [(q, rounded(limit)[1]) for q, limit in guards]))
-            meter.hold(2 * len(leaves[-1].guards))
+            meter.hold(2 * (len(rivals) + len(tests)))
+            leaves.append(Leaf(action, rivals + [guard(test) for test in tests]))
     return leaves
 
 
@@ -208,12 +214,12 @@ Test = tuple[int, bool, float]
 """A state, whether it is seen at most (or above) a threshold, and the threshold."""
 
 
-def _guard(test: Test, observation: Observation) -> tuple[int, Fraction]:
+def _guard(observation: Observation, test: Test) -> tuple[int, int]:
     """Direction and limit of the states that may pass a test."""
     k, below, threshold = test
     if below:
-        return 2 * k, observation.largest_below(k, threshold)
-    return 2 * k + 1, -observation.least_above(k, threshold)
+        return 2 * k, rounded(observation.largest_below(k, threshold))[1]
+    return 2 * k + 1, rounded(-observation.least_above(k, threshold))[1]
 
 
 def _parts(tree: PlainTree, number: list[int], meter: Meter) -> list[tuple[int, list[Test]]]:

@@ -51,7 +51,7 @@ class SumOfTrees:
     >>> from moet import Mixture, Tree
     >>> leaf = Tree([-1], [0.0], [-1], [-1], [[0.75, 0.25]])
     >>> votes = SumOfTrees(Mixture([[0.0], [0.0]], [0.0, 0.0], [leaf, leaf], ["no", "yes"], prediction="soft"))
-    >>> votes.up[0, 0] / votes.up[0, 1]
+    >>> float(votes.up[0, 0] / votes.up[0, 1])
     3.0
     """
 
