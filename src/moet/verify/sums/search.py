@@ -15,8 +15,9 @@ from moet.verify.limits import Deadline
 from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
 from moet.verify.sums.forest import Forest, Goal, SumOfTrees
-from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Problem, Scratch, Tree, search
+from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Scratch, Tree, search
 from moet.verify.sums.prices import Prices
+from moet.verify.sums.problem import Problem
 
 Floats = NDArray[np.float64]
 CellBox = tuple[NDArray[np.int32], NDArray[np.int32]]
