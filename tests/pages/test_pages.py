@@ -70,6 +70,14 @@ def session(request, tmp_path, monkeypatch):
 @pytest.mark.processes
 @pytest.mark.parametrize("page", [page for page in GUIDES if blocks(page)], ids=named)
 def test_the_blocks_of(page, session):
+    try:
+        carry_out(page, session)
+    except MoetError as error:
+        skip_without_extra(str(error))
+        raise
+
+
+def carry_out(page, session):
     names = {"__name__": "__main__"}
     for scene in SCENES.get(named(page), ()):
         names |= scene(session)
@@ -78,17 +86,9 @@ def test_the_blocks_of(page, session):
             where = f"{named(page)}, line {block.line}"
             print(where)
             if block.kind == "python":
-                executed(compile("\n" * block.line + block.code, page, "exec"), names)
+                exec(compile("\n" * block.line + block.code, page, "exec"), names)
             for words in commands(block.code) if block.kind == "console" else ():
                 carried_out(words, where)
-
-
-def executed(code, names):
-    try:
-        exec(code, names)
-    except MoetError as error:
-        skip_without_extra(str(error))
-        raise
 
 
 def skip_without_extra(said):
