@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,11 @@ def warm(workers: int) -> Iterator[str]:
     """Compile everything in ``workers`` processes, and yield the name of each group when it is done."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(group): name for name, group in GROUPS.items()}
-        for done in as_completed(running):
-            done.result()
-            yield running[done]
+        try:
+            for done in as_completed(running):
+                done.result()
+                yield running[done]
+        except BaseException:  # an interrupt, above all: nobody waits for what is being compiled
+            for process in active_children():
+                process.terminate()
+            raise

@@ -1,8 +1,11 @@
 """Kernels compiled before they are needed."""
 
+import sys
+
 import pytest
 
 from moet import warm
+from tests.processes import descendants, started, stopped, wait_until
 
 
 @pytest.mark.parametrize("name", warm.GROUPS)
@@ -16,3 +19,13 @@ def test_groups_are_told_when_they_are_compiled(run, monkeypatch):
     result = run("warm", "--workers", 1)
     assert result.exit_code == 0
     assert "compiled: agents" in result.stderr
+
+
+@pytest.mark.processes
+def test_an_interrupt_ends_those_that_compile():
+    with started([sys.executable, "-m", "moet", "warm", "--workers", 1]) as process:
+        wait_until(lambda: len(descendants(process.pid)) > 1)  # one of them only keeps count of the others
+        _, said = stopped(process)
+        assert process.returncode == 130
+        assert "Traceback" not in said.split("moet: interrupted")[0]
+        assert descendants(process.pid) == []
