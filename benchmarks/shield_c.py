@@ -20,9 +20,9 @@ import numpy as np
 from shield import GAINS
 
 from moet import teachers
-from moet.distill.safe_law import safe_law
+from moet.distill.lqr import safe_law
 from moet.shield import Shield
-from moet.shield.c import c
+from moet.shield.c_header import c
 from moet.verify import systems
 
 KINDS = ("bundled", "half-trained", "random", "one way", "no run")

@@ -18,7 +18,7 @@ from harness import Results, Row, cpu_seconds, machine, show, single_threaded
 
 from moet import Mixture, MoETClassifier
 from moet.verify import Proved, Verdict, check, safe, systems
-from moet.verify.loops.simulate import simulate
+from moet.verify.loops.simulation import simulate
 
 N_ACTIONS, N_EXPERTS, DEPTH = 3, 3, 3
 ROOM = 1.5

@@ -1,8 +1,10 @@
 """The package as a newcomer meets it."""
 
+import ast
 import difflib
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +57,16 @@ def test_the_public_signatures_are_those_that_were_agreed_on():
         f"public names changed:\n{changed}\n"
         "If that is meant: python tests/public_names.py --write, and a line in CHANGELOG.md"
     )
+
+
+def test_no_module_is_named_like_a_function_that_it_holds():
+    """Where one is, ``package.name`` is the one or the other, by who was imported first. A command is its module."""
+    source = Path(moet.__file__).parent
+    held = [
+        path.relative_to(source)
+        for path in source.rglob("*.py")
+        if "cli" not in path.parts
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name == path.stem
+    ]
+    assert held == [Path("distill/control_law.py")]

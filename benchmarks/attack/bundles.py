@@ -16,7 +16,7 @@ import numpy as np
 
 from attack import forgeries
 from attack.judge import WrongVerdictError
-from moet.bundle import bundle
+from moet.bundles import bundle
 from moet.errors import CertificateError
 from moet.verify import safe
 from moet.verify.checker.bundle import MANIFEST, check_bundle

@@ -14,7 +14,7 @@ from attack.judge import Plain, PlainTree
 from moet.errors import CertificateError
 from moet.verify import Certificate
 from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_system import read_system
 
 _COUNTS = struct.Struct("<IIII")
 
@@ -89,7 +89,7 @@ def model_digest(document: Any) -> str | None:
 def fitting_system_digest(document: Any) -> str | None:
     """Digest that a forger finds for a system; None if the checker cannot read it."""
     try:
-        return plain_system(document).digest
+        return read_system(document).digest
     except CertificateError:
         return None
 

@@ -5,8 +5,9 @@ The public names are loaded on first use, so that ``import moet`` and ``moet --h
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from moet.lazy import loader
 
 if TYPE_CHECKING:
     from moet import distill, envs, explain, export, shield, study, teachers, verify
@@ -48,29 +49,23 @@ __all__ = [
 ]
 
 _HOME = {
-    "Box": "moet.verify.box",
-    "Column": "moet.model.schema",
-    "MoETClassifier": "moet.model.classifier",
-    "Mixture": "moet.model.mixture",
-    "MoETRegressor": "moet.model.regression.regressor",
-    "RegressionMixture": "moet.model.regression.mixture",
-    "RegressionTree": "moet.model.regression.tree",
-    "Schema": "moet.model.schema",
-    "Tree": "moet.model.tree",
-    "load": "moet.model.file",
-    "save": "moet.model.file",
-    "simplify": "moet.model.digits",
+    "Box": "verify.box",
+    "Column": "model.schema",
+    "MoETClassifier": "model.classifier",
+    "Mixture": "model.mixture",
+    "MoETRegressor": "model.regression.regressor",
+    "RegressionMixture": "model.regression.mixture",
+    "RegressionTree": "model.regression.tree",
+    "Schema": "model.schema",
+    "Tree": "model.tree",
+    "load": "model.file",
+    "save": "model.file",
+    "simplify": "model.digits",
 }
 
 _PARTS = ("distill", "envs", "explain", "export", "shield", "study", "teachers", "verify")
 
-
-def __getattr__(name: str) -> Any:
-    if name in _PARTS:
-        return import_module(f"{__name__}.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+__getattr__ = loader(__name__, _HOME, _PARTS)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from moet import Schema
 from moet.cli.data import agreement, encode_like, labels, read_table, text_columns
 from moet.errors import InputError, ModelError
-from moet.model.schema_of import MAX_CATEGORIES
+from moet.model.dataframes import MAX_CATEGORIES
 
 
 def encode(table):

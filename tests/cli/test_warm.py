@@ -4,18 +4,18 @@ import sys
 
 import pytest
 
-from moet import warm
+from moet import precompile
 from tests.processes import descendants, started, stopped, wait_until
 
 
-@pytest.mark.parametrize("name", warm.GROUPS)
+@pytest.mark.parametrize("name", precompile.GROUPS)
 def test_each_group_of_kernels_is_used(name):
-    warm.GROUPS[name]()
+    precompile.GROUPS[name]()
 
 
 @pytest.mark.processes
 def test_groups_are_told_when_they_are_compiled(run, monkeypatch):
-    monkeypatch.setattr(warm, "GROUPS", {"agents": warm.agents})
+    monkeypatch.setattr(precompile, "GROUPS", {"agents": precompile.agents})
     result = run("warm", "--workers", 1)
     assert result.exit_code == 0
     assert "compiled: agents" in result.stderr

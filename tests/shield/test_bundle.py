@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import moet
-from moet.bundle import bundle
+from moet.bundles import bundle
 from moet.cli.app import app
 from moet.cli.output import Exit
 from moet.errors import CertificateError, InputError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moet.errors import ExportError
-from moet.shield.c import c
+from moet.shield.c_header import c
 from tests.processes import run as run_process
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")

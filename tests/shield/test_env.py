@@ -147,7 +147,7 @@ class ThreeTorques(gymnasium.ActionWrapper):
 
 @pytest.fixture(scope="module")
 def pendulum_shield():
-    from moet.distill.safe_law import safe_law
+    from moet.distill.lqr import safe_law
 
     law = safe_law(systems.pendulum(), widen=False)
     return Shield(law.verdict.certificate, law.policy, systems.pendulum())

@@ -14,7 +14,7 @@ from moet.shield.program import polynomials, step_program, terms_for
 from moet.verify import systems
 from moet.verify.checker.equations import BITS
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_system import read_system
 from moet.verify.checker.roundoff import FloatStep
 from moet.verify.systems.equations import Algebra
 
@@ -54,7 +54,7 @@ def test_rounding_is_within_what_the_checker_allows(state, action):
     system = systems.cartpole()
     terms = terms_for(0.2, CUT_OFF)
     box = [(Fraction(-x), Fraction(x)) for x in (2, 3, 0.2, 3)]
-    allowed = FloatStep(plain_system(system), box, terms, Meter()).errors()
+    allowed = FloatStep(read_system(system), box, terms, Meter()).errors()
     found = computed(step_program(system), terms, state, action)
     with mpmath.workdps(50):
         for one, true, most in zip(found, exactly(system, state, action), allowed, strict=True):
@@ -63,7 +63,7 @@ def test_rounding_is_within_what_the_checker_allows(state, action):
 
 def test_the_bound_of_rounding_is_not_idle():
     box = [(Fraction(-x), Fraction(x)) for x in (2, 3, 0.2, 3)]
-    allowed = FloatStep(plain_system(systems.cartpole()), box, terms_for(0.2, CUT_OFF), Meter()).errors()
+    allowed = FloatStep(read_system(systems.cartpole()), box, terms_for(0.2, CUT_OFF), Meter()).errors()
     assert all(error / 2**BITS < 1e-14 for error in allowed)
 
 
@@ -76,7 +76,7 @@ def test_polynomials_are_sine_and_cosine(argument):
 
 def test_growth_that_is_claimed_too_small_is_refused():
     box = [(Fraction(-x), Fraction(x)) for x in (2, 3, 0.2, 3)]
-    step = FloatStep(plain_system(systems.cartpole()), box, 7, Meter())
+    step = FloatStep(read_system(systems.cartpole()), box, 7, Meter())
     step.check_growth([Fraction(1)] * 4, Fraction(3, 2))
     with pytest.raises(CertificateError, match="grow"):
         step.check_growth([Fraction(1)] * 4, Fraction(11, 10))

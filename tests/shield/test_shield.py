@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from moet.errors import CertificateError, InputError
 from moet.shield import Shield
 from moet.verify import check, safe, systems
-from moet.verify.loops.simulate import excess
+from moet.verify.loops.simulation import excess
 from tests.shield.conftest import cart, cart_policy, pole_policy
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from moet.study.saturation import Spread, saturation
+from moet.study.saturation import Spread, find_saturation
 
 from .making import outcome
 
@@ -15,7 +15,7 @@ def trees(levels):
 
 
 def test_the_least_depth_that_no_deeper_one_clearly_beats():
-    found = saturation(
+    found = find_saturation(
         trees(
             {
                 8: [(99.0, 0.90), (101.0, 0.92)],
@@ -32,21 +32,21 @@ def test_the_least_depth_that_no_deeper_one_clearly_beats():
 
 
 def test_trees_that_still_improve_do_not_saturate():
-    found = saturation(trees({1: [(1.0, 0.5)], 2: [(2.0, 0.5)], 3: [(3.0, 0.5)]}))
+    found = find_saturation(trees({1: [(1.0, 0.5)], 2: [(2.0, 0.5)], 3: [(3.0, 0.5)]}))
     assert (found.reward_depth, found.fidelity_depth, found.depth) == (None, 1, None)
 
 
 def test_a_worse_deep_tree_is_no_improvement():
-    found = saturation(trees({1: [(1.0, 0.5)], 2: [(3.0, 0.6)], 3: [(2.0, 0.55)]}))
+    found = find_saturation(trees({1: [(1.0, 0.5)], 2: [(3.0, 0.6)], 3: [(2.0, 0.55)]}))
     assert found.depth == 2
 
 
 def test_one_depth_shows_nothing():
-    assert saturation(trees({5: [(1.0, 0.5), (1.0, 0.5)]})).depth is None
+    assert find_saturation(trees({5: [(1.0, 0.5), (1.0, 0.5)]})).depth is None
 
 
 def test_mixtures_do_not_count():
-    assert saturation([outcome("MoËT", (1.0, 0.5)), outcome("MoËT_h", (1.0, 0.5))]) is None
+    assert find_saturation([outcome("MoËT", (1.0, 0.5)), outcome("MoËT_h", (1.0, 0.5))]) is None
 
 
 def test_noise_is_two_standard_errors_of_the_difference():

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from moet import Mixture, Tree
 from moet.cli.app import app
 from moet.errors import CheckpointError, InputError
-from moet.study.supervised import benchmark as bench
+from moet.study.supervised import comparison as bench
 from moet.study.supervised import protocol
-from moet.study.supervised.benchmark import PROTOCOL, Checkpoint, benchmark, chosen_models, obstacle
+from moet.study.supervised.comparison import PROTOCOL, Checkpoint, benchmark, chosen_models, obstacle
 from moet.study.supervised.datasets import SOURCES, Dataset
 from moet.study.supervised.models import MODELS, Model, grid
 from moet.study.supervised.peers import PEERS

@@ -11,7 +11,7 @@ from moet.verify.loops.sets.bounded import REFINEMENTS, safe_for_steps
 from moet.verify.loops.sets.post import leaves_of
 from moet.verify.loops.sets.propagate import proven_ranges
 from moet.verify.loops.sets.template import slices
-from moet.verify.loops.simulate import simulate
+from moet.verify.loops.simulation import simulate
 
 from .loops import balancer, follow, heater, leaky_tank, tank, thermostat, valve
 

@@ -12,7 +12,7 @@ from moet.verify.checker import enclosures
 from moet.verify.checker.enclosures import EnclosureChecker
 from moet.verify.checker.equations import BITS, ONE, Operations, Undefined, times
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain_system import Equations, plain_system
+from moet.verify.checker.plain_system import Equations, read_system
 from moet.verify.systems import NonlinearSystem
 
 from .loops import heater, tank, valve
@@ -42,7 +42,7 @@ def checked(system: NonlinearSystem, low: np.ndarray, high: np.ndarray, shrink: 
     matrix = system.fitted_matrix(low, high)
     (least,), (most,) = system.residuals(matrix, low[None], high[None])
     least, most = least + shrink * (most - least), most - shrink * (most - least)
-    checker = EnclosureChecker(plain_system(system), Meter())
+    checker = EnclosureChecker(read_system(system), Meter())
     box = [(Fraction(a), Fraction(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
     for action in range(len(system.actions)):
@@ -81,7 +81,7 @@ def test_where_a_step_has_no_value_the_box_is_cut():
     # on all of the box the root may be of a negative number; on its halves the maximum is known
     system = tank(step={"level": "level + 0.1 * (inflow - 0.15 * sqrt(max(level, 1 - level)))"})
     checked(system, np.array([-1.0]), np.array([2.0]))
-    negative = EnclosureChecker(plain_system(tank()), Meter())
+    negative = EnclosureChecker(read_system(tank()), Meter())
     anything = [[Fraction(-(10**6))], [Fraction(10**6)]]
     with pytest.raises(CertificateError, match="does not hold"):
         negative.check([[Fraction(1)]], [(Fraction(-1), Fraction(1))], 0, *anything)

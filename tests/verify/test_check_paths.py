@@ -17,7 +17,7 @@ from moet.model.file import digest
 from moet.verify import Certificate, Proved, check, reaches, safe, systems
 from moet.verify.checker import paths
 from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_system import read_system
 from tests.processes import run
 
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
@@ -160,7 +160,7 @@ def test_a_forged_digest_does_not_help(proof):
     }
     for path, value in changes.items():
         other = replaced(system, path, value)
-        forged = packed(proof, codes, refs, numbers, system=plain_system(other).digest)
+        forged = packed(proof, codes, refs, numbers, system=read_system(other).digest)
         assert rejected(forged, system=other), path
     for change in (5.0, -5.0):  # push one way always
         bias = policy().gate_bias + np.array([0.0, change, 0.0])
@@ -184,7 +184,7 @@ def test_malformed_systems_and_models_are_rejected_not_crashed_on(proof):
     with pytest.raises(CertificateError):
         plain_model({"gate": {}})
     with pytest.raises(CertificateError):
-        plain_system({"format": "something else"})
+        read_system({"format": "something else"})
     with pytest.raises(CertificateError):
         check(proof, policy())
     with pytest.raises(CertificateError):

@@ -13,7 +13,7 @@ from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, Closest, Proved, Refuted, Unknown, always, check, closest, equivalent
-from moet.verify.checker.exponential import BITS, LARGEST, exponential
+from moet.verify.checker.exp_bounds import BITS, LARGEST, exponential
 
 from .small import half_planes, random_mixture
 

@@ -85,10 +85,10 @@ def test_names_that_could_mislead_are_quoted():
 
 
 def claim_in_words_of_actions(document):
-    from moet.verify.checker.plain_system import plain_system
+    from moet.verify.checker.plain_system import read_system
     from moet.verify.checker.words import _steps
 
-    return "\n".join(_steps(plain_system(document)))
+    return "\n".join(_steps(read_system(document)))
 
 
 def test_a_proof_that_cannot_be_checked_in_time_is_unknown():

@@ -13,7 +13,7 @@ from moet.verify import Box, Certificate, Proved, always, check, safe, systems
 from moet.verify.checker.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_system import read_system
 from moet.verify.checker.reading import exact, parse
 from tests.processes import run
 
@@ -132,7 +132,7 @@ def test_written_otherwise_it_is_the_same_model(tmp_path):
 
 def checked_system(path):
     """Read a system, its equations included."""
-    system = plain_system(path)
+    system = read_system(path)
     EnclosureChecker(system, Meter())
     return system
 
@@ -157,7 +157,7 @@ def test_one_number_written_in_many_ways_is_one_system(tmp_path):
     for one in (1, 1.0, "1", "1.0", "2/2", "10e-1", "+1"):
         written = replaced(replaced(document, ("initial", 0, 1), one), ("dynamics", "matrix", 0, 0), one)
         (tmp_path / "s.json").write_text(json.dumps(written))
-        assert systems.load(tmp_path / "s.json").digest == plain_system(written).digest == system.digest
+        assert systems.load(tmp_path / "s.json").digest == read_system(written).digest == system.digest
         assert check(certificate, model, written)
         assert check(certificate, model, tmp_path / "s.json")
 
@@ -168,10 +168,10 @@ def test_a_condition_is_numbers_and_its_states_may_have_any_name(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(document))
     loaded = systems.load(tmp_path / "s.json")
     assert [half.document() for half in loaded.safe] == document["safe"]
-    assert loaded.digest == plain_system(document).digest
+    assert loaded.digest == read_system(document).digest
     for part, value in (("bound", "10 + 100*a"), ("coefficients", ["1) * a + (1", "0"])):
         wrong = replaced(document, ("safe", 0, part), value)
-        assert not the_same_for_both(systems.load, plain_system, json.dumps(wrong), tmp_path / "s.json")
+        assert not the_same_for_both(systems.load, read_system, json.dumps(wrong), tmp_path / "s.json")
     with pytest.raises(InputError, match="a-b"):
         integrator(states=["a-b"], initial={"a-b": (0, 1)}, safe=["a-b <= 1"])
 
@@ -181,7 +181,7 @@ def test_names_in_equations_are_identifiers(name, tmp_path):
     document = tank().document()
     for place in (("states", 0), ("dynamics", "let")):
         wrong = replaced(document, place, name if place[0] == "states" else [[name, "level"]])
-        assert not the_same_for_both(systems.load, plain_system, json.dumps(wrong), tmp_path / "s.json")
+        assert not the_same_for_both(systems.load, read_system, json.dumps(wrong), tmp_path / "s.json")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_no_equation_makes_a_check_go_on_for_ever(equation):
     certificate, (model, system) = proof("blocks")
     document = replaced(system.document(), ("dynamics", "step", 0), equation)
     try:
-        claim = certificate.claim | {"system": plain_system(document).digest}
+        claim = certificate.claim | {"system": read_system(document).digest}
     except CertificateError:
         return
     assert not accepts(forged(certificate, claim), model, document)
@@ -222,7 +222,7 @@ def test_long_numbers_of_a_system_are_paid_for():
     for number in (f"1/{2**9000 + 1}", f"1/{2**3000 + 1}"):
         for place in (("dynamics", "matrix", 0, 0), ("disturbance", 0, 1)):
             document = replaced(system.document(), place, number)
-            claim = certificate.claim | {"system": plain_system(document).digest, "steps": 9_000}
+            claim = certificate.claim | {"system": read_system(document).digest, "steps": 9_000}
             assert not accepts(forged(certificate, claim), model, document), place
 
 
@@ -302,7 +302,7 @@ def test_the_document_says_noise_and_rounding_apart():
     document = noisy.document()
     assert (document["observation_error"], document["float32_observations"]) == (["1/8"], True)
     assert noisy.observation_error[0] > noisy.noise[0] + (4 + noisy.noise[0]) / 2**24
-    read = plain_system(document)
+    read = read_system(document)
     assert (read.noise, read.float32) == (list(noisy.noise), True)
 
 

@@ -13,7 +13,7 @@ from moet.verify import Unknown, reaches, safe, systems
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.sets.bounded import REFINEMENTS, safe_for_steps
 from moet.verify.loops.sets.invariant import safe_for_ever
-from moet.verify.loops.simulate import simulate
+from moet.verify.loops.simulation import simulate
 from moet.verify.systems import NonlinearSystem
 from moet.verify.systems.enclose import fitted_matrix, residual_ranges
 

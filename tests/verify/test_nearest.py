@@ -11,8 +11,8 @@ from moet.errors import InputError
 from moet.verify import Box, Closest, Unknown, closest, robustness_radius
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.distance import Ray, distance_of
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
-from moet.verify.regions import Polytope
 
 from .small import half_planes, random_mixture, single, stump
 

@@ -13,7 +13,7 @@ from moet import MoETRegressor, RegressionMixture, RegressionTree, load, save, v
 from moet.errors import CertificateError, InputError, ModelError, MoetError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, Closest, Proved, Range, Refuted, Unknown, check
-from moet.verify.checker.plain_laws import plain_laws
+from moet.verify.checker.plain_laws import read_laws
 from moet.verify.systems.conditions import HalfSpace
 
 from .hostile import VALUES, accepts, forged, places, replaced, value_at
@@ -328,8 +328,8 @@ def test_the_checker_reads_what_the_loader_reads_and_means_the_same(tmp_path):
     for seed in range(8):
         model = random_laws(seed, affine=bool(seed % 3), depth=seed % 3)
         save(model, tmp_path / "m.json")
-        read = plain_laws(tmp_path / "m.json")
-        assert read.digest == digest(model) == plain_laws(model).digest
+        read = read_laws(tmp_path / "m.json")
+        assert read.digest == digest(model) == read_laws(model).digest
         for x in samples(seed, 20):
             assert read.answer([Fraction(float(v)) for v in x]) == exact_outputs(model, x)
 
@@ -346,7 +346,7 @@ def test_documents_with_anything_else_in_any_place_are_refused_or_mean_what_the_
             except MoetError:
                 own = None
             try:
-                read = plain_laws(changed if isinstance(changed, dict) else {}).digest
+                read = read_laws(changed if isinstance(changed, dict) else {}).digest
             except CertificateError:
                 read = None
             if read is not None and not _huge(value):

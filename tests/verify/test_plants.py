@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 
 from moet.errors import CertificateError, InputError
 from moet.verify import systems
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_system import read_system
 
 from .plants import affine_tank, everything, law, nonlinear_tank, pendulum
 
@@ -19,7 +19,7 @@ def test_a_plant_is_the_same_in_a_file_and_to_the_checker(name, tmp_path):
     plant = PLANTS[name]()
     systems.save(plant, tmp_path / "plant.json")
     assert systems.load(tmp_path / "plant.json").digest == plant.digest
-    assert plain_system(tmp_path / "plant.json").digest == plain_system(plant).digest == plant.digest
+    assert read_system(tmp_path / "plant.json").digest == read_system(plant).digest == plant.digest
 
 
 @pytest.mark.parametrize("name", PLANTS)
@@ -33,7 +33,7 @@ def test_loader_and_checker_refuse_the_same_changes_of_a_document(name, tmp_path
             changed = json.loads(json.dumps(document)) | {key: value}
             file = tmp_path / "changed.json"
             file.write_text(json.dumps(changed))
-            read = [_digest(plain_system, file), _digest(systems.load, file)]
+            read = [_digest(read_system, file), _digest(systems.load, file)]
             assert read[0] == read[1], (key, value)
 
 

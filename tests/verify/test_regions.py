@@ -9,7 +9,7 @@ from moet import Mixture
 from moet.errors import InputError
 from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly
-from moet.verify.regions import regions
+from moet.verify.polytopes import regions
 
 from .small import half_planes, random_mixture, single, stump
 

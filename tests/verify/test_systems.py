@@ -11,7 +11,7 @@ from moet.errors import InputError
 from moet.verify import systems
 from moet.verify.checker.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_system import read_system
 from moet.verify.systems.system import System
 
 from .loops import tank, thermostat
@@ -168,7 +168,7 @@ def checked_box(system: System, low: list[float], high: list[float], shrink: flo
     bottom, top = np.array(low), np.array(high)
     matrix = system.fitted_matrix(bottom, top)
     (least,), (most,) = system.residuals(matrix, bottom[None], top[None])
-    checker = EnclosureChecker(plain_system(system), Meter())
+    checker = EnclosureChecker(read_system(system), Meter())
     box = [(Fraction(a), Fraction(b)) for a, b in zip(low, high, strict=True)]
     exact_matrix = [[Fraction(v) for v in row] for row in matrix.tolist()]
     for action in range(len(system.actions)):

@@ -61,7 +61,7 @@ def supervised(
         else:
             typer.echo("\n".join(f"- {text}" for text in reports.values()))
         return
-    from moet.study.supervised.benchmark import benchmark
+    from moet.study.supervised.comparison import benchmark
     from moet.study.supervised.tables import markdown
 
     if checkpoint is not None:

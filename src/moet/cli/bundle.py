@@ -24,7 +24,7 @@ def bundle(
     `moet check FILE.moet.zip` confirms all of it with the standard library of Python alone.
     """
     check_writable(output)
-    from moet.bundle import bundle as write
+    from moet.bundles import bundle as write
     from moet.verify import systems
     from moet.verify.checker.certificate import Certificate
 

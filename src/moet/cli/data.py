@@ -66,7 +66,7 @@ def text_names(mixture: BaseMixture) -> set[str]:
 
 def encode_rows(table: pd.DataFrame, schema: Schema) -> NDArray[np.float64]:
     """Features of the rows of a table; says so if there are categories that the model never saw."""
-    from moet.model.schema_of import unseen
+    from moet.model.dataframes import unseen
 
     for name, values in unseen(schema, table).items():
         say(f"{len(values)} rows have values of {name!r} that the model never saw, such as {values[0]!r}")

@@ -63,7 +63,7 @@ def recourse(
         check_writable(certificate)
     from moet.model.file import as_mixture
     from moet.verify.result import Unknown
-    from moet.verify.rows.recourse import recourse as cheapest
+    from moet.verify.rows.changes import recourse as cheapest
 
     mixture = as_mixture(model)
     x = read_input(row, mixture)

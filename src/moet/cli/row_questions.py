@@ -69,7 +69,7 @@ class Ask:
         """How many rows of a table keep their answers within a radius."""
         from moet.cli.data import features_of
         from moet.model.file import digest
-        from moet.verify.rows.robust import robust
+        from moet.verify.rows.robustness import robust
 
         mixture = self._mixture()
         found = robust(

@@ -48,7 +48,7 @@ def shield(
     if output is not None:
         made.certificate.save(output)
     if header is not None:
-        from moet.shield.c import c
+        from moet.shield.c_header import c
 
         write_text(header, c(made, name=name))
     written = {kind: str(path) for kind, path in (("certificate", output), ("header", header)) if path is not None}

@@ -21,7 +21,7 @@ def warm(
 
     They are kept on disk, so this is done once for an installation, when an image is built for example.
     """
-    from moet.warm import warm as compiled
+    from moet.precompile import warm as compiled
 
     begin = time.perf_counter()
     for name in compiled(workers or os.cpu_count() or 1):

@@ -1,6 +1,6 @@
 """Laws that a system with controls yields by itself: regulators u = K·(x − rest), one for each cost of control.
 
-As in :mod:`moet.distill.safe_law` a state counts the more the nearer its limit is, and a control the more the nearer
+As in :mod:`moet.distill.lqr` a state counts the more the nearer its limit is, and a control the more the nearer
 its own, so nobody has to choose weights.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.distill.safe_law import costs_of_states, gain_of
+from moet.distill.lqr import costs_of_states, gain_of
 from moet.errors import InputError
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.tree import RegressionTree

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from moet.distill.dataset import Labelled, Sample
 from moet.distill.evaluation import agreement
 from moet.distill.line import can_be_moved, moved
+from moet.distill.lqr import SafeLaw, safe_law
 from moet.distill.outcome import Candidate, Distillation
 from moet.distill.policy import Policy
-from moet.distill.safe_law import SafeLaw, safe_law
 from moet.distill.student import fit_student
 from moet.distill.ways import ALL, Search, Way, fidelity
 from moet.envs.rollout import play
@@ -37,7 +37,7 @@ from moet.verify.limits import Deadline
 from moet.verify.loops.interval_replay import idle_disturbance, seen
 from moet.verify.loops.questions import safe
 from moet.verify.loops.sets.widen import widened
-from moet.verify.loops.simulate import excess
+from moet.verify.loops.simulation import excess
 from moet.verify.result import Proved, Refuted, Trace, Verdict
 from moet.verify.systems.system import System
 

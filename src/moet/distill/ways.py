@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from moet.model.mixture import Mixture
 from moet.teachers.teacher import Teacher
 from moet.verify.loops.interval_replay import idle_disturbance, seen
-from moet.verify.loops.simulate import excess
+from moet.verify.loops.simulation import excess
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]

@@ -4,8 +4,9 @@ A picture is made in two steps: a function computes what is to be seen, another 
 use: text needs neither compiled code nor matplotlib.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from moet.lazy import loader
 
 if TYPE_CHECKING:
     from moet.explain.decision_surfaces import draw_surfaces, surfaces
@@ -78,11 +79,7 @@ _HOME = {
     "why_law": "law_reasons",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = loader(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

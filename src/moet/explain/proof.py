@@ -183,7 +183,7 @@ def _simulated(model: object, system: System, end: float, n: int, seed: int) -> 
         return _sampled_runs(model, system, end, n, seed)  # type: ignore[arg-type]
     if system.controls:
         return _controlled_runs(model, system, round(end), n, seed)
-    from moet.verify.loops.simulate import simulate
+    from moet.verify.loops.simulation import simulate
 
     states = simulate(as_mixture(model), system, round(end), seed, n_runs=n).states
     return np.arange(len(states), dtype=np.float64), np.moveaxis(states, 0, 1)

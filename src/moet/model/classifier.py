@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 
 from moet.errors import InputError, RareClassWarning
 from moet.model.constraints import among, columns_of, kept_features, signs_of, widened
+from moet.model.dataframes import is_table
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
@@ -26,7 +27,6 @@ from moet.model.procedure import TRAINERS, trained_and_calibrated, with_budget
 from moet.model.recipe import Watch, most_rounds
 from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
 from moet.model.schema import Schema
-from moet.model.schema_of import is_table
 from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
 from moet.model.table import Table, canonical_table

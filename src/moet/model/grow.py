@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moet.jit import BORROWING, INLINED
 from moet.model.bins import Bins
-from moet.model.partition import partition
+from moet.model.partitioning import partition
 from moet.model.splits import fill_histogram, purity, scan_histogram, term
 from moet.model.subtree import Scratch, grow_subtree
 from moet.model.table import Table

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from moet.model.boost import train_boosted
+from moet.model.boosting import train_boosted
 from moet.model.calibration import Trial, calibrated, folds
 from moet.model.constraints import Columns, strongest
 from moet.model.mixture import Mixture

@@ -178,7 +178,7 @@ class Schema:
         categories : iterable of str
             Columns to take for categories, whatever they hold.
         """
-        from moet.model.schema_of import schema_of
+        from moet.model.dataframes import schema_of
 
         return schema_of(table, categories)
 
@@ -216,7 +216,7 @@ class Schema:
         unknown : {"error", "zeros"}
             What a category is that the model never saw: an error, or a category of its own that nothing tests.
         """
-        from moet.model.schema_of import encode_table
+        from moet.model.dataframes import encode_table
 
         return encode_table(self, table, unknown)
 

@@ -5,23 +5,21 @@ The names are loaded on first use, so that importing this package stays cheap.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from moet.lazy import loader
 
 if TYPE_CHECKING:
+    from moet.shield.c_header import c
     from moet.shield.controls import ControlShield
     from moet.shield.env import ShieldedEnv
     from moet.shield.shield import Shield
 
-__all__ = ["ControlShield", "Shield", "ShieldedEnv"]
+__all__ = ["ControlShield", "Shield", "ShieldedEnv", "c"]
 
-_HOME = {"ControlShield": "controls", "Shield": "shield", "ShieldedEnv": "env"}
+_HOME = {"ControlShield": "controls", "Shield": "shield", "ShieldedEnv": "env", "c": "c_header"}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = loader(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -50,7 +50,7 @@ _SLACK = Fraction(1, 2**49)
 _TINY = Fraction(1, 2**299)
 
 
-def margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: int) -> dict[str, Any]:
+def find_margins(claim: Mapping[str, Any], mixture: Mixture, system: System, steps: int) -> dict[str, Any]:
     """Numbers of a shield that looks at most so many steps ahead, from the claim of an invariant."""
     low, high, slopes = _smooth_box(claim, system)
     largest = np.maximum(np.abs(low), np.abs(high))

@@ -14,7 +14,7 @@ from moet.model.file import as_mixture, digest
 from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
 from moet.shield.kernel import Tables, decide, decide_rows, explained, packed, steps_to_set, surely_in_set
-from moet.shield.margins import margins, slanted_conditions
+from moet.shield.margins import find_margins, slanted_conditions
 from moet.shield.program import polynomials, step_program
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.words import claim_in_words
@@ -193,7 +193,7 @@ def _extended(proof: Certificate, mixture: Mixture, system: System, steps: int) 
         )
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise InputError(f"a shield looks at least 1 step ahead, got steps={steps!r}")
-    return proof.claiming("shield", {**proof.claim, "shield": margins(proof.claim, mixture, system, steps)})
+    return proof.claiming("shield", {**proof.claim, "shield": find_margins(proof.claim, mixture, system, steps)})
 
 
 def _tables(claim: dict[str, Any], mixture: Mixture, system: System, actions: tuple[int, ...]) -> Tables:

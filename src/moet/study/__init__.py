@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from moet.lazy import loader
 
 if TYPE_CHECKING:
     from moet.study.outcome import Measured, Outcome
@@ -15,8 +16,8 @@ __all__ = ["Measured", "Outcome", "Plan", "Sweep", "outcomes"]
 
 _HOME = {"Measured": "outcome", "Outcome": "outcome", "Plan": "presets", "Sweep": "sweep", "outcomes": "read"}
 
+__getattr__ = loader(__name__, _HOME)
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

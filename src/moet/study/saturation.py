@@ -69,7 +69,7 @@ class Saturation:
         return max(self.reward_depth, self.fidelity_depth)
 
 
-def saturation(outcomes: Sequence[Outcome]) -> Saturation | None:
+def find_saturation(outcomes: Sequence[Outcome]) -> Saturation | None:
     """Saturation of the VIPER trees among the outcomes of one task; None if there are none.
 
     The paper reads the depth "after which further increasing maximum depth does not help" from its plots; here it is

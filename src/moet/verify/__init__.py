@@ -5,8 +5,9 @@ The names are loaded on first use, so that importing this package stays cheap.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from moet.lazy import loader
 
 if TYPE_CHECKING:
     from moet.verify import smtlib, systems
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
         Unknown,
         Verdict,
     )
+    from moet.verify.rows.changes import recourse
     from moet.verify.rows.questions import ignores, monotone
-    from moet.verify.rows.recourse import recourse
-    from moet.verify.rows.robust import robust
+    from moet.verify.rows.robustness import robust
     from moet.verify.spec import Spec
 
 __all__ = [
@@ -79,8 +80,8 @@ _HOME = {
     **dict.fromkeys(["Closest", "Differences", "Proved", "Range", "Recourse", "Refuted", "Robust"], "result"),
     **dict.fromkeys(["Trace", "Unknown", "Verdict"], "result"),
     **dict.fromkeys(["ignores", "monotone"], "rows.questions"),
-    "recourse": "rows.recourse",
-    "robust": "rows.robust",
+    "recourse": "rows.changes",
+    "robust": "rows.robustness",
     **dict.fromkeys(["meets", "reaches", "safe"], "loops.questions"),
     "proven_ranges": "loops.sets.propagate",
     "proven_tubes": "loops.flowpipe.tubes",
@@ -90,13 +91,7 @@ _HOME = {
     "check": "checking",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in ("smtlib", "systems"):
-        return import_module(f"{__name__}.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = loader(__name__, _HOME, ("smtlib", "systems"))
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from moet.verify.regions import Polytope
+    from moet.verify.polytopes import Polytope
 
 
 class Trace(NamedTuple):

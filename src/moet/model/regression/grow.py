@@ -1,8 +1,8 @@
 """Weighted regression trees with constant or affine leaves, grown on binned features.
 
-A node's rows are added up per feature and bin as moments (see :mod:`moet.model.regression.solve`). The best split is
-the one whose two sides, each with its own best law, explain most; running sums over the bins give the moments of both.
-A constant leaf is an affine one whose rows have no number but the constant 1.
+A node's rows are added up per feature and bin as moments (see :mod:`~moet.model.regression.least_squares`). The best
+split is the one whose two sides, each with its own best law, explain most; running sums over the bins give the moments
+of both. A constant leaf is an affine one whose rows have no number but the constant 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from moet.jit import BORROWING, INTERNAL
 from moet.model.bins import Bins
-from moet.model.regression.solve import FAST, explained, n_moments, write_moments
+from moet.model.regression.least_squares import FAST, explained, n_moments, write_moments
 from moet.model.table import Table
 from moet.model.tree import LEAF
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from moet.jit import BORROWING
+from moet.model.regression.least_squares import FAST, FREE
 from moet.model.regression.leaves import law_at
-from moet.model.regression.solve import FAST, FREE
 from moet.model.regression.state import Rows, State
 
 Floats = NDArray[np.float64]

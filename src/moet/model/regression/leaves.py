@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moet.jit import BORROWING, INTERNAL
-from moet.model.regression.solve import FAST, FREE, factorise, n_moments, solve, write_moments
+from moet.model.regression.least_squares import FAST, FREE, factorise, n_moments, solve, write_moments
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from moet.model.mixture import Mixture
 from moet.progress import progress_bar
 from moet.verify.result import Robust, Verdict
 from moet.verify.rows.questions import Direction, ignores, monotone
-from moet.verify.rows.robust import robust
+from moet.verify.rows.robustness import robust
 
 RADII = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Shares of the ranges by which the columns of a row may change."""

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from moet.study.outcome import Measured, Outcome
 from moet.study.pareto import FAMILIES, Fronts, fronts
-from moet.study.saturation import Saturation, saturation
+from moet.study.saturation import Saturation, find_saturation
 from moet.study.tables import Cell, Column, Table
 
 _MODEL = (Column("Model"), Column("Configuration"), Column("Training"), Column("Seed"))
@@ -40,7 +40,7 @@ class TaskReport:
     @cached_property
     def saturation(self) -> Saturation | None:
         """What VIPER's trees reach by depth."""
-        return saturation(self.outcomes)
+        return find_saturation(self.outcomes)
 
     @property
     def slug(self) -> str:

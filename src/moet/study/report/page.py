@@ -10,7 +10,7 @@ from moet.explain.rule_lists import rules
 from moet.study.outcome import Measured, Outcome
 from moet.study.pareto import FAMILIES, after, front
 from moet.study.report.contents import TaskReport, overview
-from moet.study.report.findings import findings, verdict
+from moet.study.report.sentences import findings, verdict
 from moet.study.saturation import Spread
 from moet.study.tables import Table
 from moet.web.page import assembled

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from moet.study.supervised.benchmark import Row, chosen_models
+from moet.study.supervised.comparison import Row, chosen_models
 from moet.study.supervised.datasets import SOURCES
 from moet.study.supervised.models import Kind, Model
 from moet.study.supervised.protocol import METRICS

@@ -15,8 +15,8 @@ from math import isqrt
 from typing import Any
 
 from moet.errors import CertificateError
-from moet.verify.checker.exponential import BITS as FINER
-from moet.verify.checker.exponential import exponential
+from moet.verify.checker.exp_bounds import BITS as FINER
+from moet.verify.checker.exp_bounds import exponential
 from moet.verify.checker.plain_system import Equations
 from moet.verify.checker.reading import exact, shown
 

@@ -82,7 +82,7 @@ def rounded_law(law: Sum, lo: Open, hi: Open) -> Sum:
     return rounded_sum(law, lo, hi)[0] if any(law.weights) else law
 
 
-def plain_laws(model: Any) -> PlainLaws:
+def read_laws(model: Any) -> PlainLaws:
     """Read a model that answers with numbers: a file, the JSON document of one, or an object that holds a mixture."""
     return read_model(model, _plain)
 

@@ -115,7 +115,7 @@ class PlainSystem(NamedTuple):
         return [name for name, _ in self.observe] or self.states
 
 
-def plain_system(system: Any) -> PlainSystem:
+def read_system(system: Any) -> PlainSystem:
     """Read a system from a file, from its document, or from an object that has one."""
     try:
         if isinstance(system, str | os.PathLike):

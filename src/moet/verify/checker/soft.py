@@ -6,7 +6,7 @@ by a class c' if for some expert r
     Σ_e (p_e(c) − p_e(c'))·exp(logit_e − logit_r) < 0    for all x in the box,
 
 where p_e may be that of any leaf which the box reaches. Differences of logits are intervals here, made of integers, and
-the exponential function is that of :mod:`~moet.verify.checker.exponential`. Bounds are widened by what float64
+the exponential function is that of :mod:`~moet.verify.checker.exp_bounds`. Bounds are widened by what float64
 arithmetic may do to the deployed model: each logit is off by at most (d + 2)·2⁻⁵³·(|b| + Σ|w_k||x_k|) + 2⁻³⁰⁰, its
 difference from the largest by 2⁻⁵³ of both, exp by a relative 2⁻⁵⁰ (four units in the last place), each product, sum
 and quotient by a relative 2⁻⁵³, and what underflows by an absolute 2⁻¹⁰⁷⁰ where the largest term is 1. So what is
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker import claims
 from moet.verify.checker.certificate import Records
-from moet.verify.checker.exponential import BITS, LARGEST, exponential
+from moet.verify.checker.exp_bounds import BITS, LARGEST, exponential
 from moet.verify.checker.meter import cost
 from moet.verify.checker.plain import PlainModel, PlainTree, typed
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from moet.errors import CertificateError
 from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_laws import plain_laws
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_laws import read_laws
+from moet.verify.checker.plain_system import read_system
 from moet.verify.checker.row_claims import ROW_KINDS
 
 ABOUT_MODELS = ("always", "equivalent", "closest")
@@ -33,10 +33,10 @@ def read_subjects(kind: str, subjects: tuple[Any, ...]) -> list[Any]:
     if kind in ABOUT_MODELS or kind in ROW_KINDS:
         return [plain_model(subject) for subject in subjects]
     if kind in ABOUT_OUTPUTS:
-        return [plain_laws(subject) for subject in subjects]
+        return [read_laws(subject) for subject in subjects]
     if not about_system(kind):
         raise CertificateError(f"unknown kind of proof: {kind!r}")
     if len(subjects) != 2:
         raise CertificateError(f"a proof of {kind!r} is about a model and a system, got {len(subjects)} things")
-    model = plain_laws(subjects[0]) if kind in BY_FLOWPIPES else plain_model(subjects[0])
-    return [model, plain_system(subjects[1])]
+    model = read_laws(subjects[0]) if kind in BY_FLOWPIPES else plain_model(subjects[0])
+    return [model, read_system(subjects[1])]

@@ -18,8 +18,8 @@ from moet.verify.exact import ExactMixture, exactly, rounded
 from moet.verify.inputs import agreement_kernel as kernel
 from moet.verify.inputs.records import add_cut
 from moet.verify.limits import Deadline
+from moet.verify.polytopes import Polytope, single_groups
 from moet.verify.rational import Row
-from moet.verify.regions import Polytope, single_groups
 from moet.verify.rounding import LogitErrors, may_overflow
 
 Floats = NDArray[np.float64]

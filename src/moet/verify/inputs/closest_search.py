@@ -20,7 +20,7 @@ from moet.verify.inputs.distance import Norm, Ray, distances
 from moet.verify.inputs.records import add_cut, add_split
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
-from moet.verify.regions import Cell, Polytope, cells, children
+from moet.verify.polytopes import Cell, Polytope, cells, children
 
 Floats = NDArray[np.float64]
 

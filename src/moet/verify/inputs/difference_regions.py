@@ -23,11 +23,11 @@ from moet.verify.arguments import (
 )
 from moet.verify.box import Box
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
-from moet.verify.inputs.float_band import float_band
+from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import CONFIDENCE, confidence_interval, total_share
 from moet.verify.limits import Deadline
-from moet.verify.regions import Polytope
+from moet.verify.polytopes import Polytope
 from moet.verify.result import Differences
 
 Floats = NDArray[np.float64]

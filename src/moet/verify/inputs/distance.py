@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import ZERO, Row, Side, decide
-from moet.verify.regions import Polytope
 
 Floats = NDArray[np.float64]
 Norm = Literal["linf", "l1"]

@@ -31,7 +31,7 @@ from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.closest_search import ClosestSearch
 from moet.verify.inputs.distance import Norm, distance_of
-from moet.verify.inputs.float_band import caveat_of, doubtful_share, float_band
+from moet.verify.inputs.float_doubt import caveat_of, doubtful_share, float_band
 from moet.verify.inputs.witness import GROWTH, witness_of_group
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Unknown

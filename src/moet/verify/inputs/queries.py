@@ -33,7 +33,7 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
-from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of, doubtful_share, float_band, too_doubtful
+from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of, doubtful_share, float_band, too_doubtful
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown

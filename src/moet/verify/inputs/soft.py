@@ -27,7 +27,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import exactly
 from moet.verify.inputs.distance import Norm, distance_of, distances
-from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of
+from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.inputs.soft_bounds import possible_classes
 from moet.verify.inputs.soft_tree import SAME, Boxes, SplitTree

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
-from moet.verify.regions import Polytope
 
 Floats = NDArray[np.float64]
 Point = tuple[Fraction, Fraction]

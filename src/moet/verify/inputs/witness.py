@@ -12,8 +12,8 @@ from moet.verify.exact import exactly, rounded
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
 from moet.verify.inputs.distance import Norm, Ray, distance_of
 from moet.verify.limits import Deadline
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
-from moet.verify.regions import Polytope
 
 Floats = NDArray[np.float64]
 

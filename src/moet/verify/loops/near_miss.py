@@ -8,7 +8,7 @@ import numpy as np
 
 from moet.errors import InputError
 from moet.model.mixture import Mixture
-from moet.verify.loops.simulate import simulate
+from moet.verify.loops.simulation import simulate
 from moet.verify.result import Trace
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.system import System

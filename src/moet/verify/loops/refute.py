@@ -9,7 +9,7 @@ import numpy as np
 from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline
 from moet.verify.loops.replay import first_state
-from moet.verify.loops.simulate import Runs, find_violation, simulate
+from moet.verify.loops.simulation import Runs, find_violation, simulate
 from moet.verify.result import Refuted, Trace, Unknown, Verdict
 from moet.verify.systems.description import float_above
 from moet.verify.systems.system import System

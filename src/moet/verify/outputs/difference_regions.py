@@ -13,13 +13,13 @@ from moet.errors import InputError
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.arguments import domain_bounds
 from moet.verify.box import Box
-from moet.verify.inputs.float_band import float_band
+from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import CONFIDENCE, Share, confidence_interval, total_share
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.outputs.questions import a_tolerance, apart, comparable_laws, deployed_apart
 from moet.verify.outputs.search import NowhereSearch, float_inputs
-from moet.verify.regions import Polytope
+from moet.verify.polytopes import Polytope
 from moet.verify.result import Differences
 
 Floats = NDArray[np.float64]

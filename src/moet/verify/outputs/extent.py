@@ -20,8 +20,8 @@ from moet.verify.outputs.laws import Laws, Sum, hard_laws, used_features
 from moet.verify.outputs.linear import inputs_near, largest, proposal, upper_bound
 from moet.verify.outputs.questions import TRIES, deployed_outputs, prove_bounds
 from moet.verify.outputs.search import NowhereSearch
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import ZERO, Row
-from moet.verify.regions import Polytope
 from moet.verify.result import Proved, Range, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.systems.conditions import HalfSpace

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from moet.verify import simplex
 from moet.verify.exact import exactly, rounded
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import ZERO, Row
-from moet.verify.regions import Polytope
 
 Floats = NDArray[np.float64]
 

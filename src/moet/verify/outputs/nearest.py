@@ -21,12 +21,12 @@ from moet.verify.confirm import confirmed
 from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.closest_search import Key, NearestSearch, first_radius, inputs_around
 from moet.verify.inputs.distance import Norm, distance_of
-from moet.verify.inputs.float_band import caveat_of, doubtful_gates, float_band
+from moet.verify.inputs.float_doubt import caveat_of, doubtful_gates, float_band
 from moet.verify.inputs.nearest import near_inputs, round_down
 from moet.verify.inputs.records import add_cut, add_split
 from moet.verify.inputs.witness import GROWTH, Witness
 from moet.verify.limits import Deadline
-from moet.verify.outputs.cases import Output, Wanted, cases, is_possible
+from moet.verify.outputs.case_rows import Output, Wanted, cases, is_possible
 from moet.verify.outputs.laws import Laws, hard_laws
 from moet.verify.outputs.questions import (
     a_tolerance,
@@ -36,8 +36,8 @@ from moet.verify.outputs.questions import (
     run,
 )
 from moet.verify.outputs.search import NowhereSearch
+from moet.verify.polytopes import Cell, Polytope, cells, children
 from moet.verify.rational import ZERO, Row
-from moet.verify.regions import Cell, Polytope, cells, children
 from moet.verify.result import Closest, Unknown
 from moet.verify.systems.conditions import HalfSpace
 

@@ -18,10 +18,10 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import exactly
-from moet.verify.inputs.float_band import MOST_DOUBTFUL, caveat_of, doubtful_gates, float_band, too_doubtful
+from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of, doubtful_gates, float_band, too_doubtful
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline, Stopped
-from moet.verify.outputs.cases import Wanted, holds
+from moet.verify.outputs.case_rows import Wanted, holds
 from moet.verify.outputs.laws import Laws, hard_laws, used_features
 from moet.verify.outputs.search import NowhereSearch, float_inputs
 from moet.verify.rational import ZERO, Row

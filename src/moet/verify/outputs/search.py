@@ -15,11 +15,11 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.exact import rounded
 from moet.verify.inputs.records import add_cut, add_split
 from moet.verify.limits import Deadline
-from moet.verify.outputs.cases import Output, Wanted, cases, is_possible
+from moet.verify.outputs.case_rows import Output, Wanted, cases, is_possible
 from moet.verify.outputs.laws import Laws
 from moet.verify.outputs.linear import inputs_near, quick_contradiction, settled
+from moet.verify.polytopes import Cell, Polytope, children
 from moet.verify.rational import Row
-from moet.verify.regions import Cell, Polytope, children
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from moet.verify.box import Box
 from moet.verify.inputs.distance import Norm
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Recourse, Unknown
+from moet.verify.rows.changes import Question, cheapest_change
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
-from moet.verify.rows.recourse import Question, cheapest_change
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.agreement import Grouped
-from moet.verify.inputs.float_band import caveat_of, doubtful_share, float_band
+from moet.verify.inputs.float_doubt import caveat_of, doubtful_share, float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow

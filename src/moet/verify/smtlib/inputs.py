@@ -24,7 +24,7 @@ from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.distance import Norm
-from moet.verify.regions import Polytope, hard_mixture
+from moet.verify.polytopes import Polytope, hard_mixture
 from moet.verify.rounding import logit_errors
 from moet.verify.smtlib.outputs import always_outputs, different_outputs
 from moet.verify.smtlib.terms import (

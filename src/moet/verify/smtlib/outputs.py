@@ -13,8 +13,8 @@ from moet.verify.box import Box
 from moet.verify.exact import ExactMixture
 from moet.verify.outputs.laws import hard_laws
 from moet.verify.outputs.questions import a_tolerance, apart, comparable_laws, conditions_on_outputs
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
-from moet.verify.regions import Polytope
 from moet.verify.smtlib.definitions import laws_of_nodes
 from moet.verify.smtlib.terms import (
     all_of,

@@ -11,7 +11,7 @@ import numpy as np
 from moet.errors import InputError
 from moet.model.mixture import Mixture
 from moet.model.text import printable
-from moet.verify.regions import hard_mixture
+from moet.verify.polytopes import hard_mixture
 from moet.verify.smtlib.terms import all_of, answers_one_of, any_of, nested_ifs, number, question, weighted_sum, within
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.discrete import AffineSystem

@@ -13,8 +13,8 @@ from moet.model.mixture import Mixture
 from moet.model.text import printable
 from moet.model.tree import LEAF, BaseTree, Tree
 from moet.verify.exact import ExactMixture
+from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
-from moet.verify.regions import Polytope
 
 
 def question(title: str, lines: Sequence[str], assertions: Sequence[str]) -> str:

@@ -15,8 +15,8 @@ from moet.verify.checker.flowpipes.claims import Norm as PlainNorm
 from moet.verify.checker.flowpipes.claims import Requirement as PlainRequirement
 from moet.verify.checker.flowpipes.replay import missing
 from moet.verify.checker.meter import Interrupted, Meter
-from moet.verify.checker.plain_laws import plain_laws
-from moet.verify.checker.plain_system import plain_system
+from moet.verify.checker.plain_laws import read_laws
+from moet.verify.checker.plain_system import read_system
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.result import Refuted, Trace
 from moet.verify.spec import Condition, Requirement
@@ -171,7 +171,7 @@ def _replayed(
     requirements = [_plain(part) for part in spec]
     meter = Meter(lambda: deadline.passed)
     try:
-        miss = missing(plain_laws(mixture), plain_system(system), requirements, exact, steps, _REPLAYED, share, meter)
+        miss = missing(read_laws(mixture), read_system(system), requirements, exact, steps, _REPLAYED, share, meter)
     except Interrupted:
         raise Stopped(deadline.reason) from None
     if miss is None:

@@ -12,7 +12,7 @@ from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline, Progress
 from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.refinement import Fineness, refine
-from moet.verify.loops.simulate import Runs
+from moet.verify.loops.simulation import Runs
 from moet.verify.result import Verdict
 from moet.verify.systems.system import System
 

@@ -18,7 +18,7 @@ from moet.verify.loops.sets.post import Image
 from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.refinement import Fineness, refine, settling_steps
 from moet.verify.loops.sets.template import Template
-from moet.verify.loops.simulate import Runs
+from moet.verify.loops.simulation import Runs
 from moet.verify.result import Unknown, Verdict
 from moet.verify.systems.system import System
 

@@ -29,7 +29,7 @@ from moet.verify.loops.sets.enclosures import Enclosures, best_variable
 from moet.verify.loops.sets.post import Effort, Post, box_family
 from moet.verify.loops.sets.propagate import Block, Propagation, plain_enclosure
 from moet.verify.loops.sets.template import Template, switching_direction
-from moet.verify.loops.simulate import find_miss, runs_outside, simulate
+from moet.verify.loops.simulation import find_miss, runs_outside, simulate
 from moet.verify.result import Proved, Refuted, Unknown, Verdict
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Side

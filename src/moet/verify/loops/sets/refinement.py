@@ -14,7 +14,7 @@ from moet.verify.loops.sets.enclosures import Enclosures, linearised
 from moet.verify.loops.sets.post import MANY, Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
 from moet.verify.loops.sets.template import Template, contracting, looking_ahead, settling_time, slices
-from moet.verify.loops.simulate import Runs, simulate
+from moet.verify.loops.simulation import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.system import System
 

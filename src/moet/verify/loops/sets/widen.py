@@ -19,7 +19,7 @@ from moet.verify.loops.sets.enclosures import limits_of
 from moet.verify.loops.sets.invariant import REFINEMENTS, invariant_blocks
 from moet.verify.loops.sets.post import Effort
 from moet.verify.loops.sets.refinement import Fineness, propagation_of
-from moet.verify.loops.simulate import Runs, excess, simulate
+from moet.verify.loops.simulation import Runs, excess, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.description import Side
 from moet.verify.systems.system import System

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from moet import MoETClassifier
-from moet.model.boost import Voters, boost, freeze, joint_fit, likelihood, linear_start, standardised
+from moet.model.boosting import Voters, boost, freeze, joint_fit, likelihood, linear_start, standardised
 from moet.model.gate import Scaler
 from moet.model.solve import GateRows
 

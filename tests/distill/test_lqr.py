@@ -5,7 +5,7 @@ import pytest
 
 from moet import Mixture, Tree
 from moet.distill.line import can_be_moved, moved
-from moet.distill.safe_law import regulators, safe_law
+from moet.distill.lqr import regulators, safe_law
 from moet.errors import InputError
 from moet.verify import Proved, check, systems
 from moet.verify.loops.sets.propagate import proven_ranges

@@ -57,7 +57,7 @@ def safe_law(system: System, *, cpu_limit: float = 60.0, widen: bool = True) -> 
 
     Examples
     --------
-    >>> from moet.distill.safe_law import safe_law
+    >>> from moet.distill import safe_law
     >>> from moet.verify import systems
     >>> found = safe_law(systems.cartpole_linear())
     >>> found.policy

@@ -67,7 +67,7 @@ def bundle(
     files["proof.cert"] = certificate.content()
     files |= {f"{name.split('.')[0]}.h": c(model, name=name.split(".")[0]).encode() for name, model in models.items()}
     if certificate.kind == "shield":
-        from moet.shield.c import c as shield_in_c
+        from moet.shield.c_header import c as shield_in_c
         from moet.shield.shield import Shield
 
         files["shield.h"] = shield_in_c(Shield(certificate, models[about], system)).encode()

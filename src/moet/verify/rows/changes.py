@@ -19,7 +19,7 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import ExactMixture, as_float, exactly
-from moet.verify.inputs.float_band import float_band
+from moet.verify.inputs.float_doubt import float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Recourse, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow
