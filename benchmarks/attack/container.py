@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from attack.judge import Plain, PlainTree
 from moet.errors import CertificateError
 from moet.verify import Certificate
-from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import read_system
+from moet.verify.checker.documents.model import plain_model
+from moet.verify.checker.documents.system import read_system
 
 _COUNTS = struct.Struct("<IIII")
 

@@ -9,7 +9,7 @@ from moet import Mixture, MoETClassifier, Tree, load, save
 from moet.errors import ModelError, RareClassWarning
 from moet.model.calibration import Trial, best_sharpness, best_shrinkage, calibrated, drawn, folds, shrunk
 from moet.model.file import digest
-from moet.verify.checker.plain import plain_model
+from moet.verify.checker.documents.model import plain_model
 
 from .tables import make_table
 

@@ -78,7 +78,7 @@ def test_a_schema_is_part_of_the_model():
 
 
 def test_the_checker_reads_the_same_schema():
-    from moet.verify.checker.plain import plain_model
+    from moet.verify.checker.documents.model import plain_model
 
     mixture = fitted().mixture_
     assert plain_model(mixture).digest == digest(mixture)

@@ -12,10 +12,10 @@ from moet.errors import CertificateError
 from moet.shield.kernel import _polynomial, explained
 from moet.shield.program import polynomials, step_program, terms_for
 from moet.verify import systems
-from moet.verify.checker.equations import BITS
+from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.loops.equations import BITS
+from moet.verify.checker.loops.sets.roundoff import FloatStep
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain_system import read_system
-from moet.verify.checker.roundoff import FloatStep
 from moet.verify.systems.equations import Algebra
 
 CUT_OFF = 2.0**-56

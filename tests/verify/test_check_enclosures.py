@@ -8,11 +8,11 @@ import pytest
 
 from moet.errors import CertificateError
 from moet.verify import Proved, safe
-from moet.verify.checker import enclosures
-from moet.verify.checker.enclosures import EnclosureChecker
-from moet.verify.checker.equations import BITS, ONE, Operations, Undefined, times
+from moet.verify.checker.documents.system import Equations, read_system
+from moet.verify.checker.loops.equations import BITS, ONE, Operations, Undefined, times
+from moet.verify.checker.loops.sets import enclosures
+from moet.verify.checker.loops.sets.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain_system import Equations, read_system
 from moet.verify.systems import NonlinearSystem
 
 from .loops import heater, tank, valve

@@ -15,9 +15,9 @@ from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Certificate, Proved, check, reaches, safe, systems
-from moet.verify.checker import paths
-from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import read_system
+from moet.verify.checker.documents.model import plain_model
+from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.loops.paths import proof as paths
 from tests.processes import run
 
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])

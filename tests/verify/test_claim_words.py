@@ -85,7 +85,7 @@ def test_names_that_could_mislead_are_quoted():
 
 
 def claim_in_words_of_actions(document):
-    from moet.verify.checker.plain_system import read_system
+    from moet.verify.checker.documents.system import read_system
     from moet.verify.checker.words import _steps
 
     return "\n".join(_steps(read_system(document)))

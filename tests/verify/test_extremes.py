@@ -6,7 +6,7 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.verify import Box, Certificate, Proved, Refuted, Unknown, always, check, closest, differences, equivalent
-from moet.verify.checker.plain import plain_model
+from moet.verify.checker.documents.model import plain_model
 
 from .extremes import ask, exact_answer
 from .small import half_planes, rounding_victim

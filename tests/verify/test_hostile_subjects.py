@@ -10,11 +10,11 @@ from moet import Mixture, Tree, load, save
 from moet.errors import CertificateError, InputError, MoetError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, Proved, always, check, safe, systems
-from moet.verify.checker.enclosures import EnclosureChecker
+from moet.verify.checker.documents.model import plain_model
+from moet.verify.checker.documents.reading import exact, parse
+from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.loops.sets.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_system import read_system
-from moet.verify.checker.reading import exact, parse
 from tests.processes import run
 
 from .hostile import VALUES, accepts, forged, integrator, places, proof, replaced, up_to, value_at, without
@@ -309,7 +309,7 @@ def test_the_document_says_noise_and_rounding_apart():
 def test_all_of_the_checker_needs_the_standard_library_only():
     code = (
         "import pkgutil, sys, moet.verify.checker as checker, moet.verify.checking\n"
-        "for module in pkgutil.iter_modules(checker.__path__): __import__(f'{checker.__name__}.{module.name}')\n"
+        "for module in pkgutil.walk_packages(checker.__path__, f'{checker.__name__}.'): __import__(module.name)\n"
         "print(sorted(m for m in sys.modules if m.startswith('moet') and 'check' not in m))\n"
         "print({'numpy', 'numba', 'scipy', 'sklearn', 'z3'} & set(sys.modules))\n"
     )

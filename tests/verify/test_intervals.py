@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from moet.verify.checker.enclosures import BITS, rounded
-from moet.verify.checker.equations import wave_at
+from moet.verify.checker.loops.equations import wave_at
+from moet.verify.checker.loops.sets.enclosures import BITS, rounded
 from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope, cosine, root, sine
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet.errors import CertificateError
-from moet.verify.checker.observation import Observation
+from moet.verify.checker.loops.observation import Observation
 from moet.verify.systems.observation import seen_edges
 
 THRESHOLDS = st.one_of(

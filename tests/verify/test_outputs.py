@@ -13,7 +13,7 @@ from moet import MoETRegressor, RegressionMixture, RegressionTree, load, save, v
 from moet.errors import CertificateError, InputError, ModelError, MoetError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, Closest, Proved, Range, Refuted, Unknown, check
-from moet.verify.checker.plain_laws import read_laws
+from moet.verify.checker.documents.laws import read_laws
 from moet.verify.systems.conditions import HalfSpace
 
 from .hostile import VALUES, accepts, forged, places, replaced, value_at

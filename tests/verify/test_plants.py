@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 
 from moet.errors import CertificateError, InputError
 from moet.verify import systems
-from moet.verify.checker.plain_system import read_system
+from moet.verify.checker.documents.system import read_system
 
 from .plants import affine_tank, everything, law, nonlinear_tank, pendulum
 

@@ -9,7 +9,7 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.verify import Certificate, Proved, Refuted, Unknown, check, reaches, systems
-from moet.verify.checker.geometry import covers
+from moet.verify.checker.loops.geometry import covers
 from moet.verify.checker.meter import Meter
 
 from .loops import tank, valve

@@ -14,9 +14,9 @@ from verify_scale import question
 from moet.errors import CertificateError, InputError
 from moet.verify import Proved, check, safe, systems
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.equations import BITS
+from moet.verify.checker.loops.equations import BITS
+from moet.verify.checker.loops.sets.powers import powers_of
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.powers import powers_of
 from moet.verify.limits import Deadline
 from moet.verify.loops.sets.crew import in_order
 from moet.verify.loops.sets.propagate import proven_ranges

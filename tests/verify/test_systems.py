@@ -9,9 +9,9 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import systems
-from moet.verify.checker.enclosures import EnclosureChecker
+from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.loops.sets.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain_system import read_system
 from moet.verify.systems.system import System
 
 from .loops import tank, thermostat

@@ -13,7 +13,7 @@ from typing import Any
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.row_claims import ROW_KINDS
+from moet.verify.checker.rows.claims import ROW_KINDS
 from moet.verify.checker.subjects import ABOUT_MODELS, ABOUT_OUTPUTS, BY_FLOWPIPES, BY_PATHS, read_subjects
 
 
@@ -77,30 +77,30 @@ def _confirm(certificate: Certificate | str | os.PathLike[str], subjects: tuple[
 
 def _check(certificate: Certificate, read: list[Any], meter: Meter) -> None:
     if certificate.kind in ABOUT_MODELS:
-        from moet.verify.checker.inputs import check_static
+        from moet.verify.checker.inputs.proof import check_static
 
         check_static(certificate, read, meter)
     elif certificate.kind in ABOUT_OUTPUTS:
-        from moet.verify.checker.outputs import check_outputs
+        from moet.verify.checker.outputs.proof import check_outputs
 
         check_outputs(certificate, read, meter)
     elif certificate.kind in ROW_KINDS:
-        from moet.verify.checker.rows import check_rows
+        from moet.verify.checker.rows.proof import check_rows
 
         check_rows(certificate, read, meter)
     elif certificate.kind == "control_shield":
-        from moet.verify.checker.flowpipes.shield import check_control_shield
+        from moet.verify.checker.loops.flowpipe.shield import check_control_shield
 
         check_control_shield(certificate, read[0], read[1], meter)
     elif certificate.kind in BY_FLOWPIPES:
-        from moet.verify.checker.flowpipes.walk import check_flowpipes
+        from moet.verify.checker.loops.flowpipe.walk import check_flowpipes
 
         check_flowpipes(certificate, read[0], read[1], meter)
     elif certificate.kind in BY_PATHS:
-        from moet.verify.checker.paths import check_paths
+        from moet.verify.checker.loops.paths.proof import check_paths
 
         check_paths(certificate, read[0], read[1], meter)
     else:
-        from moet.verify.checker.sets import check_sets
+        from moet.verify.checker.loops.sets.proof import check_sets
 
         check_sets(certificate, read[0], read[1], meter)

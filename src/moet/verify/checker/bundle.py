@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.documents.model import PlainModel, plain_model, typed
+from moet.verify.checker.documents.reading import MOST_BYTES, double, items, members, parse, shown, text
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.plain import PlainModel, plain_model, typed
-from moet.verify.checker.reading import MOST_BYTES, double, items, members, parse, shown, text
 from moet.verify.checker.words import claim_in_words
 
 FORMAT, VERSION = "moet-bundle", 1

@@ -31,8 +31,8 @@ from typing import IO, Any
 
 from moet.errors import CertificateError
 from moet.files import written_whole
+from moet.verify.checker.documents.reading import MOST_BYTES, members, parse
 from moet.verify.checker.meter import Meter
-from moet.verify.checker.reading import MOST_BYTES, members, parse
 
 MAGIC = b"moet-certificate 2\n"
 IN_MEMORY = 32 * 2**20

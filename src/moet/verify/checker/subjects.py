@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from moet.errors import CertificateError
-from moet.verify.checker.plain import plain_model
-from moet.verify.checker.plain_laws import read_laws
-from moet.verify.checker.plain_system import read_system
-from moet.verify.checker.row_claims import ROW_KINDS
+from moet.verify.checker.documents.laws import read_laws
+from moet.verify.checker.documents.model import plain_model
+from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.rows.claims import ROW_KINDS
 
 ABOUT_MODELS = ("always", "equivalent", "closest")
 """Kinds of proofs about one model, or two, that answer with labels."""

@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from moet.verify.checker import claims, loop_claims, row_claims, row_words
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.flowpipes.shield import control_shield
-from moet.verify.checker.flowpipes.words import flowpipe_words
+from moet.verify.checker.documents.laws import PlainLaws
+from moet.verify.checker.documents.model import PlainModel
+from moet.verify.checker.documents.reading import plain
+from moet.verify.checker.documents.system import Affine, Equations, HalfSpace, PlainSystem
+from moet.verify.checker.inputs import claims
+from moet.verify.checker.loops import claims as loop_claims
+from moet.verify.checker.loops.flowpipe.shield import control_shield
+from moet.verify.checker.loops.flowpipe.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
-from moet.verify.checker.plain import PlainModel
-from moet.verify.checker.plain_laws import PlainLaws
-from moet.verify.checker.plain_system import Affine, Equations, HalfSpace, PlainSystem
-from moet.verify.checker.reading import plain
+from moet.verify.checker.rows import claims as row_claims
+from moet.verify.checker.rows import words as row_words
 from moet.verify.checker.subjects import ABOUT_OUTPUTS, BY_FLOWPIPES, read_subjects
 
 

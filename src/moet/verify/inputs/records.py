@@ -1,4 +1,4 @@
-"""Records of a proof about single inputs, in the layout that :mod:`moet.verify.checker.inputs` reads."""
+"""Records of a proof about single inputs, in the layout that :mod:`moet.verify.checker.inputs.proof` reads."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
 SPLIT, SURE, SAME = 0, 3, 4
-"""Codes of the records that :mod:`moet.verify.checker.soft` reads."""
+"""Codes of the records that :mod:`moet.verify.checker.inputs.soft` reads."""
 
 
 class SplitTree:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 CellBox = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 CUT, SURE = 7, 3
-"""Codes of the records that :mod:`moet.verify.checker.sums` reads."""
+"""Codes of the records that :mod:`moet.verify.checker.sums.proof` reads."""
 
 TIED = (
     "there are rows on which the votes of two classes differ by no more than float64 arithmetic may round: which of "

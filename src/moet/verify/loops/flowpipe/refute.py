@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.regression.mixture import RegressionMixture
-from moet.verify.checker.flowpipes.claims import Condition as PlainCondition
-from moet.verify.checker.flowpipes.claims import Norm as PlainNorm
-from moet.verify.checker.flowpipes.claims import Requirement as PlainRequirement
-from moet.verify.checker.flowpipes.replay import missing
+from moet.verify.checker.documents.laws import read_laws
+from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.loops.flowpipe.claims import Condition as PlainCondition
+from moet.verify.checker.loops.flowpipe.claims import Norm as PlainNorm
+from moet.verify.checker.loops.flowpipe.claims import Requirement as PlainRequirement
+from moet.verify.checker.loops.flowpipe.replay import missing
 from moet.verify.checker.meter import Interrupted, Meter
-from moet.verify.checker.plain_laws import read_laws
-from moet.verify.checker.plain_system import read_system
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.result import Refuted, Trace
 from moet.verify.spec import Condition, Requirement

@@ -11,7 +11,8 @@ experts: what remains of their tests is what they have in common, and of several
 follows fewer paths, and some that nobody takes.
 
 Everything that is ruled out is recorded with the multipliers that prove it, in the order of the search (see
-:mod:`moet.verify.checker.paths` for the grammar). What cannot be ruled out is explored, whatever the reason.
+:mod:`moet.verify.checker.loops.paths.proof` for the grammar). What cannot be ruled out is explored, whatever the
+reason.
 
 Points that are known to lie in a frame save most linear programs: where one of them goes, the others need not be asked.
 """

@@ -1,7 +1,7 @@
 """What is claimed of one path of a closed loop: bounds over the first states from which it can be taken.
 
 Each is found by a linear program or, when proving, confirmed by one whose multipliers are written down, in the order in
-which :mod:`moet.verify.checker.sets_walk` reads them.
+which :mod:`moet.verify.checker.loops.sets.walk` reads them.
 """
 
 from __future__ import annotations

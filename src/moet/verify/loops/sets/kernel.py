@@ -8,7 +8,7 @@ possible, bound what is watched at every step, and bound the template rows of th
 A target is a family of polytopes, one per interval of a linear function (the slice): a final state must lie in the
 polytope of the interval it falls into. The same code runs in two modes. Growing raises the limits of the target and of
 what is watched until they hold. Proving leaves them as they are and writes down why they hold: multipliers, in the
-order in which :mod:`moet.verify.checker.sets` walks through the same tree.
+order in which :mod:`moet.verify.checker.loops.sets.proof` walks through the same tree.
 
 Polytopes are stored in coordinates in which the box of the source is [−1, 1]ᵈ.
 """

@@ -1,0 +1,1 @@
+"""What a check is given, read with suspicion into plain numbers; standard library only."""

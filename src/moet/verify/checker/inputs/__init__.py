@@ -1,0 +1,1 @@
+"""Proofs about single inputs of models that answer with labels."""

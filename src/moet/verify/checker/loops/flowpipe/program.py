@@ -1,0 +1,185 @@
+"""Equations of a controlled system on boxes, as linear forms. Standard library only.
+
+Variables are the states, the parameters and the controls, in this order; signals are numbers between two limits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from moet.errors import CertificateError
+from moet.verify.checker.documents.reading import exact, shown
+from moet.verify.checker.documents.system import ControlledAffine, ControlledEquations, Flow, PlainSystem, Sides
+from moet.verify.checker.loops.equations import BITS, MOST_DEPTH
+from moet.verify.checker.loops.flowpipe.forms import Form, Forms
+from moet.verify.checker.meter import Meter
+
+Entry = tuple[Any, tuple[int, ...]]
+"""What is computed, and the entries that it is computed from, if any; of a variable its number."""
+
+_BINARY: dict[type[ast.operator], Callable[..., Form]] = {
+    ast.Add: Forms.add,
+    ast.Sub: Forms.subtract,
+    ast.Mult: Forms.multiply,
+    ast.Div: Forms.divide,
+}
+_FUNCTIONS: dict[str, tuple[int, Callable[..., Form]]] = {
+    "sin": (1, Forms.sine),
+    "cos": (1, Forms.cosine),
+    "tan": (1, Forms.tangent),
+    "exp": (1, Forms.exponential),
+    "sqrt": (1, Forms.root),
+    "abs": (1, Forms.magnitude),
+    "min": (2, Forms.least),
+    "max": (2, Forms.most),
+}
+
+
+def number(value: Fraction) -> Form:
+    """A constant, which is off by less than one."""
+    scaled = value.numerator << BITS
+    return Form(scaled // value.denominator, {}, 0 if scaled % value.denominator == 0 else 1)
+
+
+def between(low: Fraction, high: Fraction) -> Form:
+    """Any number of an interval."""
+    middle, half = number((low + high) / 2), number((high - low) / 2)
+    return Form(middle.center, {}, half.center + 2)
+
+
+class Program:
+    """Expressions as a list of operations on earlier entries of the list, of which equal ones are shared.
+
+    Parameters
+    ----------
+    variables : list of str
+    signals : mapping from name to (low, high)
+    let : list of (name, text)
+    wanted : list of str
+        The expressions whose values are wanted.
+    """
+
+    def __init__(
+        self,
+        variables: list[str],
+        signals: dict[str, tuple[Fraction, Fraction]],
+        let: list[tuple[str, str]],
+        wanted: list[str],
+    ) -> None:
+        self.n_variables = len(variables)
+        self._entries: list[Entry] = []
+        self._places: dict[Any, int] = {}
+        self._fixed: dict[int, Form] = {}
+        named = {name: self._entry("variable", (k,)) for k, name in enumerate(variables)}
+        for name, (low, high) in signals.items():
+            named[name] = self._entry(("signal", name), ())
+            self._fixed[named[name]] = between(low, high)
+        for name, text in let:
+            named[name] = self._read(text, named)
+        self._wanted = [self._read(text, named) for text in wanted]
+
+    def forms(self, middles: list[int], radii: list[int], meter: Meter) -> list[Form]:
+        """Values on a box; raises Undefined where there are none."""
+        meter.spend(len(self._entries) * (4 + 2 * self.n_variables))
+        arithmetic = Forms(radii)
+        values: list[Form] = []
+        for place, (what, arguments) in enumerate(self._entries):
+            if what == "variable":
+                k = arguments[0]
+                values.append(arithmetic.variable(k, middles[k]))
+            elif place in self._fixed:
+                values.append(self._fixed[place])
+            elif isinstance(what, int):
+                values.append(arithmetic.power(values[arguments[0]], what))
+            else:
+                values.append(what(arithmetic, *[values[i] for i in arguments]))
+        return [values[place] for place in self._wanted]
+
+    def _entry(self, what: Any, arguments: tuple[int, ...]) -> int:
+        key = (what, arguments)
+        if key not in self._places:
+            self._places[key] = len(self._entries)
+            self._entries.append(key)
+        return self._places[key]
+
+    def _read(self, text: str, named: dict[str, int]) -> int:
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise CertificateError(f"the equation {shown(text)} cannot be read") from None
+        return self._taken_apart(tree, text, named, 0)
+
+    def _taken_apart(self, node: ast.expr, text: str, named: dict[str, int], depth: int) -> int:
+        """Place of an expression in the list."""
+        if depth > MOST_DEPTH:
+            raise CertificateError(f"the equation {shown(text)} is nested more than {MOST_DEPTH} deep")
+
+        def applied(what: Any, *parts: ast.expr) -> int:
+            return self._entry(what, tuple(self._taken_apart(part, text, named, depth + 1) for part in parts))
+
+        match node:
+            case ast.Name(id=name) if name in named:
+                return named[name]
+            case ast.Constant():
+                value = exact(ast.get_source_segment(text, node), "an equation")
+                place = self._entry(("constant", value), ())
+                self._fixed[place] = number(value)
+                return place
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return applied(Forms.negative, operand)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self._taken_apart(operand, text, named, depth + 1)
+            case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))) if 1 <= exponent <= 16:
+                return applied(exponent, base)
+            case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _BINARY:
+                return applied(_BINARY[type(operation)], left, right)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+                if len(arguments) == _FUNCTIONS[name][0]:
+                    return applied(_FUNCTIONS[name][1], *arguments)
+        raise CertificateError(f"the equation {shown(text)} is not understood")
+
+
+class AffineProgram:
+    """The same of matrix·(x, u) + offset."""
+
+    def __init__(self, dynamics: ControlledAffine) -> None:
+        rows = zip(dynamics.matrix, dynamics.input_matrix, strict=True)
+        self._rows = [[number(value) for value in (*row, *gain)] for row, gain in rows]
+        self._offset = [number(value) for value in dynamics.offset]
+        self.n_variables = len(self._rows[0])
+
+    def forms(self, middles: list[int], radii: list[int], meter: Meter) -> list[Form]:
+        """Values on a box."""
+        meter.spend(4 * len(self._rows) * self.n_variables)
+        found = []
+        for row, offset in zip(self._rows, self._offset, strict=True):
+            center = sum(a.center * x for a, x in zip(row, middles, strict=True)) >> BITS
+            doubt = sum(a.radius * (abs(x) + r) for a, x, r in zip(row, middles, radii, strict=True)) >> BITS
+            slopes = {k: a.center for k, a in enumerate(row) if a.center}
+            found.append(Form(center + offset.center, slopes, doubt + offset.radius + 2))
+        return found
+
+
+def program_of(system: PlainSystem) -> Program | AffineProgram:
+    """The equations of a system with controls."""
+    dynamics = system.dynamics
+    if isinstance(dynamics, ControlledAffine):
+        return AffineProgram(dynamics)
+    if isinstance(dynamics, ControlledEquations):
+        return Program([*system.states, *system.controls], {}, dynamics.let, dynamics.step)
+    assert isinstance(dynamics, Flow)
+    variables = [*system.states, *dynamics.parameters, *system.controls]
+    return Program(variables, dynamics.signals, dynamics.let, dynamics.flow)
+
+
+def features_of(system: PlainSystem) -> Program | None:
+    """What the policy sees, as functions of the state; None if that is the state."""
+    return Program(system.states, {}, [], [text for _, text in system.observe]) if system.observe else None
+
+
+def parameters_of(system: PlainSystem) -> Sides:
+    """Limits of the numbers that stay the same for all of a run."""
+    return list(system.dynamics.parameters.values()) if isinstance(system.dynamics, Flow) else []

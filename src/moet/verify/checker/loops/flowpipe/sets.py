@@ -1,0 +1,93 @@
+"""Sets of states: a middle, and columns of which each may be added and subtracted up to once. Standard library only.
+
+Numbers are integers over 2^BITS. Maps are rounded; what that loses becomes a column of its own.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from operator import mul
+from typing import NamedTuple
+
+from moet.errors import CertificateError
+from moet.verify.checker.loops.equations import BITS, ONE
+from moet.verify.checker.loops.flowpipe.forms import up
+from moet.verify.checker.meter import Meter, cost
+
+Columns = list[list[int]]
+Matrix = list[list[int]]
+
+
+class Zonotope(NamedTuple):
+    """All points middle + Σ t_j·columns[j] with every t_j from -1 to 1."""
+
+    middle: list[int]
+    columns: Columns
+
+    @property
+    def radii(self) -> list[int]:
+        """How far every coordinate may be from its middle."""
+        return (
+            [sum(map(abs, row)) for row in zip(*self.columns, strict=True)] if self.columns else [0] * len(self.middle)
+        )
+
+    def extent(self, row: list[int]) -> tuple[int, int]:
+        """Middle and radius of row·x, rounded down and up."""
+        middle = sum(map(mul, row, self.middle)) >> BITS
+        radius = sum(abs(sum(map(mul, row, column))) for column in self.columns)
+        return middle, up(radius) + 1
+
+
+def whole(value: Fraction) -> int:
+    """A number, rounded down."""
+    return (value.numerator << BITS) // value.denominator
+
+
+def diagonal(radii: list[int], n: int, first: int = 0) -> Columns:
+    """A column for every radius but 0."""
+    return [[r if i == first + k else 0 for i in range(n)] for k, r in enumerate(radii) if r]
+
+
+def mapped(matrix: Matrix, points: Zonotope, meter: Meter) -> tuple[list[int], Columns, int]:
+    """Middle and columns of matrix·x; every coordinate is off by at most the third number in all."""
+    meter.spend(cost(len(matrix) * (len(points.columns) + 1) * (len(points.middle) + 4), 2 * BITS))
+    middle = [sum(map(mul, row, points.middle)) >> BITS for row in matrix]
+    columns = [[sum(map(mul, row, column)) >> BITS for row in matrix] for column in points.columns]
+    return middle, columns, len(columns) + 1
+
+
+def reduced(points: Zonotope, first: int, last: int, frame: Matrix, inverse: Matrix, meter: Meter) -> Zonotope:
+    """Put a box in the coordinates of a frame in place of the columns from ``first`` to ``last``.
+
+    A column g is frame·y + rest for y near inverse·g: whatever ``inverse`` is, the rest is accounted for.
+    """
+    n = len(points.middle)
+    meter.spend(cost(2 * (last - first) * n * (n + 4), 2 * BITS))
+    sizes, rests = [0] * n, [0] * n
+    for column in points.columns[first:last]:
+        y = [sum(map(mul, row, column)) >> BITS for row in inverse]
+        sizes = [a + abs(b) for a, b in zip(sizes, y, strict=True)]
+        for i, row in enumerate(frame):
+            rests[i] += abs(column[i] - (sum(map(mul, row, y)) >> BITS)) + 1
+    box = [[frame[i][k] * sizes[k] >> BITS for i in range(n)] for k in range(n)]
+    merged = [column for column in box if any(column)] + diagonal([rest + n for rest in rests], n)
+    return Zonotope(points.middle, points.columns[:first] + merged + points.columns[last:])
+
+
+def fits(points: Zonotope, middle: list[int], inverse: Matrix, frame: Matrix) -> bool:
+    """Whether all points are in middle + frame·[-1, 1]^d, where ``inverse`` is close to that of ``frame``.
+
+    With D = 1 - inverse·frame and |D| <= δ < 1, coordinates are at most |inverse·(x - middle)| / (1 - δ).
+    """
+    doubt = 0
+    for i, row in enumerate(inverse):
+        product = [sum(map(mul, row, column)) for column in zip(*frame, strict=True)]
+        doubt = max(doubt, sum(abs((ONE if i == k else 0) - (p >> BITS)) + 1 for k, p in enumerate(product)))
+    if doubt >= ONE >> 10:
+        raise CertificateError("the inverse of a frame is none")
+    moved = Zonotope([a - b for a, b in zip(points.middle, middle, strict=True)], points.columns)
+    for row in inverse:
+        center, radius = moved.extent(row)
+        if abs(center) + 1 + radius > ONE - doubt:
+            return False
+    return True

@@ -1,0 +1,356 @@
+"""Checker of proofs that follow a controlled system through time. Standard library only; the search shares no code.
+
+The first states are cut in halves as the proof says. Each part is a set that is led from sample to sample: what the
+policy does on it is one law and how far it may be off, the flow is enclosed in short steps, and every requirement is
+looked at in all of them. For a proof for ever the sets end in a *home*, a parallelotope, whose own parts are followed
+until they are in it again.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from operator import mul
+from typing import NamedTuple
+
+from moet.errors import CertificateError
+from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.documents.laws import PlainLaws
+from moet.verify.checker.documents.reading import plain
+from moet.verify.checker.documents.system import Flow, PlainSystem
+from moet.verify.checker.loops.equations import ONE
+from moet.verify.checker.loops.flowpipe.claims import Condition, FlowpipeClaim, Requirement, flowpipe
+from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
+from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
+from moet.verify.checker.loops.flowpipe.policy import Line, Multipliers, Policy, control_rows, seen
+from moet.verify.checker.loops.flowpipe.program import features_of, parameters_of, program_of
+from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, diagonal, fits, mapped, reduced, whole
+from moet.verify.checker.loops.geometry import most_in
+from moet.verify.checker.meter import Meter
+
+PART, SPLIT, END = 64, 65, 66
+"""Codes: a part of the first states, two halves of it, and the end of what a part is followed for."""
+
+RELAXED, REDUCED = 1, 2
+"""Bits of the code of a step: a law for several leaves is given; columns are put together before it."""
+
+MOST_DEPTH = 64
+MOST_COLUMNS = 4000
+MOST_SUBSTEPS = 10_000
+
+
+class Home(NamedTuple):
+    """A parallelotope, middle + frame·[-1, 1]^d, and the inverse of its frame, near enough."""
+
+    middle: list[int]
+    frame: Matrix
+    inverse: Matrix
+
+
+class Stretch(NamedTuple):
+    """From one time to another states are between ``low`` and ``high``, integers over 2^BITS."""
+
+    start: Fraction
+    end: Fraction
+    low: list[int]
+    high: list[int]
+
+
+def check_flowpipes(
+    certificate: Certificate, model: PlainLaws, system: PlainSystem, meter: Meter
+) -> list[list[Stretch]]:
+    """Confirm a proof of this kind; raises CertificateError with the reason if it fails.
+
+    Returns, for every part that was followed, where its runs are.
+    """
+    return followed(certificate, flowpipe(plain(certificate.claim), model, system), model, system, meter)[1]
+
+
+def followed(
+    certificate: Certificate, claim: FlowpipeClaim, model: PlainLaws, system: PlainSystem, meter: Meter
+) -> tuple[Home | None, list[list[Stretch]]]:
+    """Confirm a claim with the records of a proof; where a proof for ever ends, and where all runs are."""
+    records = certificate.records(meter)
+    walk = Walk(claim, model, system, records)
+    _check_first_states(claim, system)
+    d = len(system.states)
+    sides = [*system.initial, *parameters_of(system)]
+    start = Home([whole((low + high) / 2) for low, high in sides], _square([_radius(side) for side in sides]), [])
+    home = None
+    if not claim.for_ever:
+        walk.parts(start, None)
+    else:
+        home = _home(records, start, d)
+        walk.parts(start, home)
+        walk.parts(home, home)
+    records.finish()
+    return home, walk.tubes
+
+
+def _check_first_states(claim: FlowpipeClaim, system: PlainSystem) -> None:
+    """Complain unless linear conditions that hold from the start hold of all first states, exactly."""
+    for part in claim.spec:
+        if part.kind == "hold" and not part.start:
+            for condition in part.conditions:
+                if not condition.norms and most_in(system.initial, condition.coefficients) > condition.bound:
+                    raise CertificateError("a condition does not hold of all first states")
+
+
+def _home(records: Records, start: Home, d: int) -> Home:
+    """Read a home; parameters are in it whatever they are."""
+    numbers = _Numbers(records)
+    if records.code() != PART:
+        raise CertificateError("a proof for ever begins with the set that runs come back to")
+    middle = numbers.take(d) + start.middle[d:]
+    n = len(middle)
+    frame, inverse = numbers.matrix(d, n), numbers.matrix(d, n)
+    for k in range(d, n):
+        frame[k][k] = start.frame[k][k]
+    return Home(middle, frame, inverse)
+
+
+class _Numbers:
+    """Numbers of the records as integers."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def take(self, count: int) -> list[int]:
+        return [whole(Fraction(value)) for value in self._records.numbers(count)]
+
+    def matrix(self, d: int, n: int) -> Matrix:
+        """A matrix of d rows and columns, in the corner of a larger one."""
+        rows = [self.take(d) + [0] * (n - d) for _ in range(d)]
+        return rows + [[0] * n for _ in range(n - d)]
+
+
+class Walk:
+    """Follows sets with the records of a proof."""
+
+    def __init__(self, claim: FlowpipeClaim, model: PlainLaws, system: PlainSystem, records: Records) -> None:
+        self._claim, self._system, self._records = claim, system, records
+        self._meter = records.meter
+        self.tubes: list[list[Stretch]] = []
+        self._numbers = _Numbers(records)
+        self._program = program_of(system)
+        self._features = features_of(system)
+        self._policy = Policy(model, system)
+        self._d = len(system.states)
+        self._period = system.dynamics.period if isinstance(system.dynamics, Flow) else Fraction(1)
+        inside = _inside(system)
+        self._domain = [Requirement("hold", Fraction(0), None, inside)] if inside else []
+
+    def parts(self, start: Home, home: Home | None) -> None:
+        """Follow all parts of a set, until they are at home if there is one."""
+        n = len(start.middle)
+        waiting = [([(-ONE, ONE)] * n, 0)]
+        while waiting:
+            box, depth = waiting.pop()
+            code = self._records.code()
+            self._meter.spend(n * n)
+            if code == PART:
+                self._follow(_part(start, box), home, at_home=home is start)
+            elif code == SPLIT and depth < MOST_DEPTH:
+                (k,) = self._records.refs(1)
+                if not 0 <= k < n:
+                    raise CertificateError("a part is cut along a state that there is not")
+                low, high = box[k]
+                middle = (low + high) >> 1
+                waiting += [([*box[:k], side, *box[k + 1 :]], depth + 1) for side in ((low, middle), (middle, high))]
+            else:
+                raise CertificateError(f"code {code} where a part of the first states is due")
+
+    def _follow(self, points: Zonotope, home: Home | None, at_home: bool) -> None:
+        time, done = Fraction(0), set[int]()
+        self.tubes.append([])
+        spec = [part for part in self._claim.spec if not at_home or part.end is None]
+        spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
+        known = [_without_linear(part) if not at_home and not part.start else part for part in spec]
+        self._look(points, time, known, done)
+        steps = 0
+        while (code := self._records.code()) != END:
+            if code & ~(RELAXED | REDUCED):
+                raise CertificateError(f"code {code} where a step is due")
+            if len(points.columns) > MOST_COLUMNS:
+                raise CertificateError(f"a set has more than {MOST_COLUMNS} columns")
+            points = self._step(points, time, code, spec)
+            time += self._period
+            steps += 1
+            self._look(points, time, spec, done)
+        self._check_end(points, time, spec, done, home, steps)
+
+    def _check_end(
+        self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int], home: Home | None, steps: int
+    ) -> None:
+        for k, part in enumerate(spec):
+            if part.kind == "reach" and k not in done:
+                raise CertificateError(f"a part is followed up to time {time}, and has not reached its goal")
+            if part.kind != "reach" and part.end is not None and part.end > time:
+                raise CertificateError(f"a part is followed up to time {time} and not to {part.end}")
+        if home is None:
+            return
+        d = self._d
+        states = Zonotope(points.middle[:d], [column[:d] for column in points.columns])
+        frame, inverse = ([row[:d] for row in matrix[:d]] for matrix in (home.frame, home.inverse))
+        if steps < 1 or not fits(states, home.middle[:d], inverse, frame):
+            raise CertificateError(f"a part is followed up to time {time}, and is not in the set that it should end in")
+
+    def _look(self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int]) -> None:
+        """Look at a sample: what begins or ends here, what is to be reached, and all of it in discrete time."""
+        where = Where([(points, [0] * self._d)], [0] * self._d, self._meter)
+        self._record(where, time, time)
+        edges_only = isinstance(self._system.dynamics, Flow)
+        for k, part in enumerate(spec):
+            if part.start > time or (part.end is not None and part.end < time):
+                continue
+            if part.kind == "reach":
+                if holds(where, part.conditions, len(points.middle)) is None:
+                    done.add(k)
+            elif not edges_only or time in (part.start, part.end):
+                self._require(where, part, time)
+        if not edges_only or not time:
+            for part in self._domain:
+                self._require(where, part, time)
+
+    def _record(self, where: Where, start: Fraction, end: Fraction) -> None:
+        self._meter.hold(2 * self._d)
+        self.tubes[-1].append(Stretch(start, end, *where.box(self._d)))
+
+    def _require(self, where: Where, part: Requirement, time: Fraction, known: bool = False) -> None:
+        n = len(where.middle)
+        if part.kind == "hold":
+            reason = holds(where, part.conditions, n, known)
+            if reason is not None:
+                raise CertificateError(f"at time {float(time):g} {reason}")
+        elif not is_outside(where, part.conditions, n):
+            raise CertificateError(f"at time {float(time):g} a set that is to be avoided may be entered")
+
+    def _step(self, points: Zonotope, time: Fraction, code: int, spec: list[Requirement]) -> Zonotope:
+        if code & REDUCED:
+            points = self._reduced(points)
+        (substeps,) = self._records.refs(1)
+        if not 0 < substeps <= MOST_SUBSTEPS:
+            raise CertificateError(f"a step is taken in {substeps} parts")
+        lines, multipliers = self._law() if code & RELAXED else (None, {})
+        return self.advanced(points, time, substeps, lines, multipliers, spec)
+
+    def advanced(
+        self,
+        points: Zonotope,
+        time: Fraction,
+        substeps: int,
+        lines: list[Line] | None,
+        multipliers: Multipliers,
+        spec: list[Requirement],
+    ) -> Zonotope:
+        """The set one period later, on the way to which the requirements are looked at."""
+        what = seen(self._system, self._features, points, self._meter)
+        lines, bounds = self._policy.relaxed(what, lines, multipliers, self._meter)
+        middles, rows = control_rows(what, lines, bounds)
+        n = len(points.middle)
+        columns = points.columns + [[0] * n for _ in middles]
+        acting = Zonotope(points.middle + middles, [a + b for a, b in zip(columns, rows, strict=True)])
+        if isinstance(self._system.dynamics, Flow):
+            after = self._flow(acting, time, substeps, spec)
+        else:
+            after = self._jump(acting)
+        return Zonotope(after.middle[:n], [column[:n] for column in after.columns])
+
+    def _jump(self, points: Zonotope) -> Zonotope:
+        """One step in discrete time."""
+        radii = points.radii
+        low = [m - r for m, r in zip(points.middle, radii, strict=True)]
+        high = [m + r for m, r in zip(points.middle, radii, strict=True)]
+        slopes, _ = slopes_on(self._program, low, high, self._meter)
+        away = Zonotope([a - b for a, b in zip(points.middle, slopes.middle, strict=True)], points.columns)
+        middle, columns, loss = mapped(slopes.rows, away, self._meter)
+        added = [(whole((a + b) / 2), whole((b - a) / 2) + 2) for a, b in self._system.disturbance]
+        ahead = [m + v + a for m, v, (a, _) in zip(middle, slopes.values, added, strict=True)]
+        box = [r + loss + b for r, (_, b) in zip(slopes.rests, added, strict=True)]
+        return Zonotope(ahead, columns + diagonal(box, self._d))
+
+    def _flow(self, points: Zonotope, time: Fraction, substeps: int, spec: list[Requirement]) -> Zonotope:
+        """One period in continuous time."""
+        d, n = self._d, len(points.middle)
+        box, h = [0] * d, self._period / substeps
+        for k in range(substeps):
+            radii = [r + (box[i] if i < d else 0) for i, r in enumerate(points.radii)]
+            low = [m - r for m, r in zip(points.middle, radii, strict=True)]
+            high = [m + r for m, r in zip(points.middle, radii, strict=True)]
+            slopes = tube(self._program, low, high, h, self._meter)
+            ahead = moved(points, box, slopes, h, self._meter)
+            where = Where([(points, box), (ahead.points, ahead.box)], ahead.bend, self._meter, slopes)
+            at_end = Where([(ahead.points, ahead.box)], [0] * d, self._meter)
+            self.between(where, at_end, time + k * h, time + (k + 1) * h, spec)
+            points, box = ahead.points, ahead.box
+        return Zonotope(points.middle, points.columns + diagonal(box, n))
+
+    def between(self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Requirement]) -> None:
+        """Look at the requirements from one time to another, and at the end if they begin there."""
+        self._record(where, start, end)
+        for part in (*spec, *self._domain):
+            if part.kind == "reach":
+                continue
+            if part.start < end and (part.end is None or part.end > start):
+                self._require(where, part, start, known=part.start <= start)
+            elif part.start == end:
+                self._require(at_end, part, end)
+
+    def _law(self) -> tuple[list[Line], Multipliers]:
+        """Read a law for several leaves, and the multipliers that bound how far these are from it."""
+        n = len(self._system.features)
+        lines = []
+        for _ in range(self._policy.n_outputs):
+            constant, *row = self._numbers.take(n + 1)
+            lines.append(Line(row, constant))
+        multipliers: Multipliers = {}
+        (count,) = self._records.refs(1)
+        for _ in range(count):
+            self._meter.spend(10)
+            expert, leaf, output, place, side, guard = self._records.refs(6)
+            (factor,) = self._numbers.take(1)
+            multipliers.setdefault((expert, leaf, output, place, side), []).append((guard, factor))
+        return lines, multipliers
+
+    def _reduced(self, points: Zonotope) -> Zonotope:
+        first, last = self._records.refs(2)
+        if not 0 <= first <= last <= len(points.columns):
+            raise CertificateError("columns are put together that there are not")
+        n, d = len(points.middle), self._d
+        frame, inverse = self._numbers.matrix(d, n), self._numbers.matrix(d, n)
+        return reduced(points, first, last, frame, inverse, self._meter)
+
+
+def _without_linear(part: Requirement) -> Requirement:
+    """What is left to look at of a requirement of which the linear conditions hold of all first states."""
+    return part._replace(conditions=[c for c in part.conditions if c.norms]) if part.kind == "hold" else part
+
+
+def _radius(side: tuple[Fraction, Fraction]) -> int:
+    """Half of an interval, and what rounding its middle loses; nothing for a number that is not rounded."""
+    low, high = side
+    return 0 if low == high and (low * ONE).denominator == 1 else whole((high - low) / 2) + 2
+
+
+def _square(diagonal_of: list[int]) -> Matrix:
+    return [[r if i == k else 0 for k in range(len(diagonal_of))] for i, r in enumerate(diagonal_of)]
+
+
+def _part(start: Home, box: list[tuple[int, int]]) -> Zonotope:
+    """A part of a parallelotope: where its coordinates are in a box."""
+    n = len(start.middle)
+    centers = [(low + high) >> 1 for low, high in box]
+    halves = [(high - low + 1) >> 1 for low, high in box]
+    offsets = [sum(map(mul, row, centers)) // ONE for row in start.frame]
+    columns = [[start.frame[i][k] * halves[k] // ONE for i in range(n)] for k in range(n)]
+    return Zonotope([m + o for m, o in zip(start.middle, offsets, strict=True)], columns + diagonal([n + 2] * n, n))
+
+
+def _inside(system: PlainSystem) -> list[Condition]:
+    """Conditions under which the description of a system holds."""
+    found = []
+    for k, side in enumerate(system.domain):
+        if side is not None:
+            for sign, bound in ((1, side[1]), (-1, -side[0])):
+                row = [Fraction(sign if i == k else 0) for i in range(len(system.domain))]
+                found.append(Condition(row, [], bound))
+    return found

@@ -1,0 +1,1 @@
+"""Proofs that follow every path of an affine closed loop."""

@@ -1,0 +1,382 @@
+"""Checker of proofs about closed loops. Standard library only; it shares nothing with the search but the file format.
+
+A proof visits every sequence of actions that is possible from the box of first states. Its records (a code, which is
+kind + 8·n, and n multipliers, each with the name of a row) come in this order:
+
+- A *frame* is a set of first states at a time t that have had the same actions. If there is a goal, there is one record
+  for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
+  condition first). Without a goal, or for those who miss a condition, and before the last step: for every expert
+  ``DEAD`` (not chosen by anyone) or ``OPEN`` and its tree. Or, if there is no goal, one ``BOTH`` instead: any action
+  may be taken by anyone; its references are all actions of the model, with multipliers of 1, and its pieces have no
+  tests.
+- A *tree* is nothing if all its leaves have one action; otherwise ``LEFT`` (nobody goes right) and the left subtree, or
+  ``RIGHT`` likewise, or ``BOTH`` and both subtrees.
+- What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
+  experts are merged to one where they agree on the action. If the claim says ``coarse``, more are merged: the pieces
+  of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
+  holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is nobody
+  in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action on,
+  every need holds whatever is done, of every first state; but for those that its references name (time·needs + need,
+  with multipliers of 1), which need a ``BOUND`` each, in this order.
+
+Multipliers combine rows to a contradiction, or to the bound in question. The name of a row is t·(E² + 2d + G) + k:
+with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
+what the tests on the way down its tree say (for merged pieces: the least that the tests of all of them say); with
+k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G conditions).
+"""
+
+from __future__ import annotations
+
+from math import ldexp
+from operator import getitem, le
+from typing import NamedTuple
+
+from moet.errors import CertificateError
+from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.documents.model import PlainModel
+from moet.verify.checker.documents.reading import plain
+from moet.verify.checker.documents.system import PlainSystem
+from moet.verify.checker.loops import claims as loop_claims
+from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
+from moet.verify.checker.meter import Interrupted, Meter, cost
+
+OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID, SURE = range(8)
+
+FINE, WITHIN, ACROSS = range(3)
+"""What ``coarse`` may be in a claim."""
+
+MULTIPLIER_BITS, EXACT_MULTIPLIER_BITS = 80, 128
+"""Multipliers are rounded down to so many binary digits, which changes tiny ones; any that are not negative will do.
+
+In exact arithmetic there are more of them.
+"""
+
+SHORT_BITS = 24
+SHORT = 2.0**SHORT_BITS
+"""Multipliers that are multiples of one over this are taken as they are."""
+
+Multipliers = list[tuple[int, float]]
+Row = tuple[list[int], int, int, bool]
+"""Coefficients a, the least value of a·x_0, and the limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
+
+
+def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
+    """Confirm a proof of ``"safe"`` or ``"reaches"``; raises CertificateError with the reason if it fails."""
+    claim = loop_claims.paths(certificate.kind, plain(certificate.claim), model, system)
+    try:
+        _walk(certificate, ClosedLoop(model, system, claim, meter, exact=False), claim.coarse, meter)
+    except Interrupted:
+        raise
+    except CertificateError:  # it may be a matter of the last digits
+        _walk(certificate, ClosedLoop(model, system, claim, meter, exact=True), claim.coarse, meter)
+
+
+def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter) -> None:
+    records = certificate.records(meter)
+    sums = 2 * loop.steps * (1 + (loop.bits >> 9))
+    records.charge(loop.n_experts + loop.d + sums, cost(2 * loop.d, loop.bits) + sums)
+    _Walk(loop, records, coarse).finish()
+
+
+class _Piece(NamedTuple):
+    """What leads from a frame to the next: an expert (None for several), its tests and an action.
+
+    Without an action it is those who miss a condition of the goal.
+    """
+
+    expert: int | None
+    tests: Tests
+    action: int | None
+    missed: int = -1
+
+
+class _Walk:
+    """The walk through the records of a proof. Rows are made when a multiplier asks for them.
+
+    ``actions[t]`` and ``values[t]`` describe the way to the frame at hand: what has been done, and the constant parts
+    of functions of the state. ``experts[t]``, ``tests[t]`` and ``missed[t]`` are what rows of a time are about, and
+    ``rows[t]`` are those that were made already.
+    """
+
+    def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
+        self.loop = loop
+        self.records = records
+        self.coarse = coarse
+        self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
+        self.pieces = [
+            [_Piece(e, tests, action) for tests, action in zip(loop.tests[e], loop.actions[e], strict=True)]
+            for e in range(loop.n_experts)
+        ]
+        self.stack: list[tuple[int, _Piece]] = []
+        n_times = loop.steps + 1
+        self.actions = [0] * loop.steps
+        self.values: list[dict[int, int]] = [{} for _ in range(n_times)]
+        self.n_needs = loop.first_goal - loop.first_need
+        self.experts: list[int | None] = [None] * n_times
+        self.tests: list[Tests] = [{} for _ in range(n_times)]
+        self.missed = [-1] * n_times
+        self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
+        self.possible = {action for known in loop.actions for action in known if action is not None}
+        self.per_step = loop.n_experts**2 + 2 * loop.d + len(loop.goals)
+
+    def finish(self) -> None:
+        """Raise CertificateError unless the records prove the claim."""
+        loop = self.loop
+        for i, (row, bound) in enumerate(loop.needs):
+            if sum(a * (high if a > 0 else low) for a, (low, high) in zip(row, loop.box, strict=True)) > bound:
+                raise CertificateError(f"condition {i} does not hold of every first state")
+        self._frame(0)
+        while self.stack:
+            self._visit(*self.stack.pop())
+        self.records.finish()
+
+    def _visit(self, t: int, piece: _Piece) -> None:
+        loop = self.loop
+        if piece.action is None:
+            self._miss(t, piece.missed)
+            if t < loop.steps:
+                self._expand(t)
+            return
+        self._choose(t, piece)
+        self.actions[t] = piece.action
+        self.values[t + 1] = {}
+        self._miss(t + 1, -1)
+        for i in range(loop.first_need, loop.first_goal):
+            kind, multipliers = self.records.record()
+            if kind == BOUND:
+                self._bound(t + 1, i, multipliers)
+            elif kind == OPEN and i == loop.first_need:
+                self._hold(t + 1)
+                break
+            elif kind == VOID:
+                self._contradiction(multipliers, t)
+                return
+            elif kind == SURE and i == loop.first_need and not loop.goals:
+                self._sure(t + 1, multipliers)
+                return
+            else:
+                raise CertificateError(f"record {kind} where a condition is due")
+        self._frame(t + 1)
+
+    def _frame(self, t: int) -> None:
+        if self.loop.goals:
+            self._miss_goal(t)
+        elif t < self.loop.steps:
+            self._expand(t)
+
+    def _miss_goal(self, t: int) -> None:
+        for i in range(len(self.loop.goals)):
+            kind, multipliers = self.records.record()
+            self._miss(t, i)
+            if kind == DEAD:
+                self._contradiction(multipliers, t)
+            elif kind == OPEN and t < self.loop.steps:
+                self.stack.append((t, _Piece(None, {}, None, i)))
+            else:
+                raise CertificateError(f"record {kind} where the goal at time {t} is due")
+
+    def _expand(self, t: int) -> None:
+        pieces: list[_Piece] = []
+        for e in range(self.loop.n_experts):
+            kind, multipliers = self.records.record()
+            if kind == BOTH and e == 0 and not self.loop.goals:
+                self._push(t, self._free(multipliers))
+                return
+            if kind == DEAD:
+                self._dead(t, e, multipliers)
+            elif kind == OPEN:
+                found = self._tree(t, e, 0)
+                pieces += _merged(found) if self.coarse == WITHIN else found
+            else:
+                raise CertificateError(f"record {kind} where an expert is due")
+        if self.coarse == ACROSS:
+            pieces = _merged(pieces)
+        if len(pieces) > 1 and _agree(pieces):
+            pieces = [_Piece(None, {}, pieces[0].action)]
+        self._push(t, pieces)
+
+    def _dead(self, t: int, e: int, multipliers: Multipliers) -> None:
+        """Confirm that nobody chooses expert e at time t."""
+        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:  # most often another one is ahead of it everywhere
+            j = multipliers[0][0] - t * self.per_step - e * self.loop.n_experts
+            if 0 <= j < self.loop.n_experts and j != e:
+                _, least, limit = self.loop.rival(t, e, j)
+                if least >= (limit + self._value(t, e) - self._value(t, j)) * self.loop.x_denominator:
+                    return
+        self._choose(t, self.pieces[e][0])
+        self._contradiction(multipliers, t)
+
+    def _push(self, t: int, pieces: list[_Piece]) -> None:
+        self.stack.extend([(t, piece) for piece in reversed(pieces)])
+
+    def _free(self, multipliers: Multipliers) -> list[_Piece]:
+        """Pieces of which nothing is said but their actions, in this order."""
+        actions = [name for name, number in multipliers if number == 1.0]
+        if len(actions) != len(multipliers) or len(actions) != len(self.possible) or set(actions) != self.possible:
+            raise CertificateError(f"the actions {actions} are not all that the model can take")
+        return [_Piece(None, {}, action) for action in actions]
+
+    def _tree(self, t: int, e: int, node: int) -> list[_Piece]:
+        own, tree = self.pieces[e], self.loop.trees[e]
+        if own[node].action is not None:
+            return [own[node]]
+        kind, multipliers = self.records.record()
+        if kind == BOTH:
+            pieces = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
+        elif kind == LEFT or kind == RIGHT:
+            left, right = tree.left[node], tree.right[node]
+            self._choose(t, own[right if kind == LEFT else left])
+            self._contradiction(multipliers, t)
+            pieces = self._tree(t, e, left if kind == LEFT else right)
+        else:
+            raise CertificateError(f"record {kind} where a split is due")
+        return [_Piece(e, own[node].tests, pieces[0].action)] if _agree(pieces) else pieces
+
+    def _choose(self, t: int, piece: _Piece) -> None:
+        self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
+
+    def _miss(self, t: int, condition: int) -> None:
+        self.experts[t], self.tests[t], self.missed[t], self.rows[t] = None, {}, condition, {}
+
+    def _contradiction(self, multipliers: Multipliers, last: int) -> None:
+        """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
+        loop = self.loop
+        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:
+            _, least, limit, strict = self._named(multipliers[0][0], last)
+        else:
+            total, limit, strict = [0] * loop.d, 0, False
+            factors, _ = self._factors(multipliers)
+            for (name, _), factor in zip(multipliers, factors, strict=True):
+                row, _, most, below = self._named(name, last)
+                strict |= below and factor > 0
+                total = [a + factor * b for a, b in zip(total, row, strict=True)]
+                limit += factor * most
+            least = loop.least(total)
+        excess = least - limit * loop.x_denominator
+        if excess < 0 or (excess == 0 and not strict):
+            raise CertificateError("multipliers do not add up to a contradiction")
+
+    def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
+        """Confirm that condition i holds at time t of all that rows of earlier times leave."""
+        if self._value(t, i) > self.loop.outright(t, i):
+            self._at_most(t, i, self._value(t, i), t - 1, multipliers)
+
+    def _at_most(self, t: int, i: int, constant: int, last: int, multipliers: Multipliers) -> None:
+        """Confirm that condition i with this constant part holds at time t of all that rows up to ``last`` leave."""
+        loop = self.loop
+        row, _, limit = loop.condition(t, i)
+        factors, bits = self._factors(multipliers)
+        total = [-a << bits for a in row]
+        room = limit - constant << bits
+        for (name, _), factor in zip(multipliers, factors, strict=True):
+            row, _, most, _ = self._named(name, last)
+            total = [a + factor * b for a, b in zip(total, row, strict=True)]
+            room -= factor * most
+        if -loop.least(total) > room * loop.x_denominator:
+            raise CertificateError(f"multipliers do not prove condition {i - loop.first_need} at time {t}")
+
+    def _factors(self, multipliers: Multipliers) -> tuple[list[int], int]:
+        """Multipliers as integers over two to the power of so many bits, few if they are short."""
+        scaled = [number * SHORT for _, number in multipliers]
+        if all(map(float.is_integer, scaled)):
+            return list(map(int, scaled)), SHORT_BITS
+        return [int(ldexp(number, self.bits)) for _, number in multipliers], self.bits
+
+    def _hold(self, t: int) -> None:
+        """Confirm that all needs hold at time t of every first state."""
+        for i in range(self.loop.first_need, self.loop.first_goal):
+            self._bound(t, i, [])
+
+    def _sure(self, t: int, named: Multipliers) -> None:
+        """Confirm that all needs hold from time t on, whatever the actions will be; those named, by a record each."""
+        loop, doubtful = self.loop, {name for name, _ in named}
+        loop.meter.spend(self.n_needs * (loop.steps - t + 1) * (t + 1))
+        known = [self._ahead(t, loop.first_need + i) for i in range(self.n_needs)]
+        for i, values in enumerate(known):
+            limits = loop.limits_ahead(t, loop.first_need + i)
+            if all(map(le, values, limits)):
+                continue
+            for then, (value, limit) in enumerate(zip(values, limits, strict=True), t):
+                if value > limit and then * self.n_needs + i not in doubtful:
+                    raise CertificateError(f"condition {i} may fail at time {then}, not earlier")
+        for name, number in named:
+            then, i = divmod(name, self.n_needs)
+            if number != 1.0 or not t <= then <= loop.steps:
+                raise CertificateError(f"condition {i} at time {then} is none of those after time {t - 1}")
+            kind, multipliers = self.records.record()
+            if kind != BOUND:
+                raise CertificateError(f"record {kind} where a condition is due")
+            most = known[i][then - t] + loop.worst(loop.first_need + i)[then - t]
+            self._at_most(then, loop.first_need + i, most, t - 1, multipliers)
+
+    def _named(self, name: int, last: int) -> Row:
+        """The row of that name on the way to the frame at hand."""
+        t, k = divmod(name, self.per_step)
+        if not 0 <= t <= last:
+            raise CertificateError(f"row {name} does not exist yet")
+        known = self.rows[t]
+        if k not in known:
+            known[k] = self._make(t, k)
+        return known[k]
+
+    def _make(self, t: int, k: int) -> Row:
+        loop, tests = self.loop, self.tests[t]
+        if k < loop.n_experts**2:
+            e, j = divmod(k, loop.n_experts)
+            if e != self.experts[t] or j == e:
+                raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
+            row, least, limit = loop.rival(t, e, j)
+            return row, least, limit + self._value(t, e) - self._value(t, j), False
+        k -= loop.n_experts**2
+        if k < 2 * loop.d:
+            feature, left = k // 2, k % 2 == 0
+            if (feature, left) not in tests:
+                raise CertificateError(f"there is no test {k} at time {t}")
+            row, least, limit, strict = loop.split(t, feature, tests[feature, left], left)
+            value = self._value(t, loop.n_experts + feature)
+            return row, least, limit - value if left else limit + value, strict
+        k -= 2 * loop.d
+        i = loop.first_goal + k
+        if self.missed[t] != k:
+            raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
+        row, least, limit = loop.condition(t, i)
+        return [-a for a in row], least, self._value(t, i) - limit, True
+
+    def _value(self, t: int, i: int) -> int:
+        """Constant part of function i at time t."""
+        known = self.values[t]
+        if i in known:
+            return known[i]
+        value = known[i] = self.loop.scaled_bias[i] + sum(map(getitem, self.loop.gains(i, t), self.actions))
+        return value
+
+    def _ahead(self, t: int, i: int) -> list[int]:
+        """What the actions before time t add to need i at this time, one step later, and so on to the end."""
+        if t == 0:
+            return [0] * (self.loop.steps + 1)
+        pushes = self.loop.pushes(i)
+        done = [pushes[action][t - 1 - k :] for k, action in enumerate(self.actions[:t])]
+        return list(map(sum, zip(*done, strict=False)))  # the first of them, of the first step, is the shortest
+
+
+def _merged(pieces: list[_Piece]) -> list[_Piece]:
+    """One piece per action, with what the tests of its parts have in common."""
+    merged: dict[int | None, _Piece] = {}
+    for piece in pieces:
+        before = merged.get(piece.action)
+        if before is None:
+            merged[piece.action] = piece
+            continue
+        common = {
+            test: (max if test[1] else min)(limit, piece.tests[test])
+            for test, limit in before.tests.items()
+            if test in piece.tests
+        }
+        expert = piece.expert if piece.expert == before.expert else None
+        merged[piece.action] = _Piece(expert, common, piece.action)
+    return list(merged.values())
+
+
+def _agree(pieces: list[_Piece]) -> bool:
+    action = pieces[0].action if pieces else None
+    return action is not None and all(piece.action == action for piece in pieces)

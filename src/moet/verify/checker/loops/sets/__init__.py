@@ -1,0 +1,1 @@
+"""Proofs that lead from set to set."""

@@ -1,0 +1,1 @@
+"""Proofs about models that answer with numbers."""

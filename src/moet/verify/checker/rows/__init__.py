@@ -1,0 +1,1 @@
+"""Proofs about the possible rows of a table."""

@@ -1,0 +1,95 @@
+"""What a change of a row costs, as a part of cuts: the largest value of a linear function less a multiple of the cost.
+
+Standard library only. A cost is a sum over columns, and so is that largest value.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+from math import ceil, gcd
+
+from moet.errors import CertificateError
+from moet.verify.checker.rows.body import Body, Space
+from moet.verify.checker.rows.claims import Recourse
+
+
+class Costs:
+    """The cost of a claim about recourse.
+
+    ``sum``: a column costs its weight times the change of a number, and its weight if a category changes; ``columns``:
+    its weight if it changes at all. Then all costs are multiples of a common divisor, and to be below the claim is to
+    be at most the multiple before it.
+    """
+
+    def __init__(self, claim: Recourse) -> None:
+        self._columns = [values.column for values in claim.rows]
+        self._row = claim.row
+        self._weights = claim.cost.weights
+        self._counts = claim.cost.kind == "columns"
+        assert claim.at_least is not None
+        self._limit, self.is_strict = claim.at_least, True
+        used = [weight for weight in self._weights if weight]
+        if self._counts and used:
+            unit = reduce(_common_divisor, used)
+            self._limit, self.is_strict = (ceil(claim.at_least / unit) - 1) * unit, False
+
+    def most(self, direction: list[int], factor: int, space: Space, body: Body, changed: frozenset[int]) -> Fraction:
+        """Largest direction·z − factor·(cost(z) − limit) over the closed body, times the unit of the space."""
+        total = factor * self._limit * space.unit
+        for c, (column, weight) in enumerate(zip(self._columns, self._weights, strict=True)):
+            k, price = column.first, factor * weight
+            if column.kind == "category":
+                total += max(
+                    (direction[j] - (price if c in changed or not self._row[j] else 0)) * space.unit
+                    for j in range(k, k + len(column.labels))
+                    if body.high[j]
+                )
+            elif self._counts:
+                total += self._counted(direction[k], price * space.unit, k, space, body, c in changed)
+            else:
+                total += self._measured(direction[k], price, k, space, body)
+        return total
+
+    def _counted(self, v: int, price: Fraction, k: int, space: Space, body: Body, is_changed: bool) -> Fraction:
+        most = max(v * body.low[k], v * body.high[k]) - price
+        return most if is_changed or not self._may_stay(k, space, body) else max(most, v * self._row[k] * space.unit)
+
+    def _may_stay(self, k: int, space: Space, body: Body) -> bool:
+        here = self._row[k] * space.unit
+        return body.low[k] <= here <= body.high[k] and not (body.above[k] and here == body.low[k])
+
+    def _measured(self, v: int, price: Fraction, k: int, space: Space, body: Body) -> Fraction:
+        here = self._row[k] * space.unit
+        nearest = min(max(here, Fraction(body.low[k])), Fraction(body.high[k]))
+        return max(v * place - price * abs(place - here) for place in (body.low[k], body.high[k], nearest))
+
+    def kept_or_not(
+        self, space: Space, body: Body, changed: frozenset[int], c: int
+    ) -> list[tuple[Body, frozenset[int]]]:
+        """Rows that are as they were in a column, and those that are charged for it; the first last."""
+        if not self._counts or not 0 <= c < len(self._columns) or c in changed:
+            raise CertificateError(f"column {c} is none that may be kept or not")
+        column = self._columns[c]
+        features = range(column.first, column.first + len(column.features))
+        parts = [(body, changed | {c})]
+        low, high, above = list(body.low), list(body.high), list(body.above)
+        for k in features:
+            if space.group[k] >= 0:
+                if self._row[k] and not body.high[k]:
+                    return parts
+                low[k] = high[k] = int(self._row[k])
+            else:
+                if not self._may_stay(k, space, body):
+                    return parts
+                here = self._row[k] * space.unit
+                if here.denominator != 1:
+                    raise CertificateError("the row is no multiple of the unit")
+                low[k] = high[k] = int(here)
+                above[k] = False
+        return [*parts, (Body(low, high, above), changed)]
+
+
+def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
+    scale = a.denominator * b.denominator
+    return Fraction(gcd(int(a * scale), int(b * scale)), scale)

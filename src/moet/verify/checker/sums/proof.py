@@ -1,0 +1,337 @@
+"""Checker of proofs about sums of trees: soft models all of whose experts count alike. Standard library only.
+
+Every claim says that certain answers are not given. Each of them is a case: that one row is answered so, or two rows
+that share columns. A case has goals, sums of leads of a class over a rival, none of which may be negative. Its proof is
+a tree of bodies of cells (:mod:`~moet.verify.checker.sums.cells`): ``cut`` after a cell of a variable, the lower half
+first, or ``sure``. A body is sure if it has no possible row (that costs less than is claimed), or if, for some goal,
+
+    Σ_trees max {lead of a leaf that the body meets} < −band,
+
+where the leaves are those of one row, or pairs of leaves of one tree that two rows may reach together. The band is what
+float64 arithmetic may do to the votes of the deployed model, so the claim holds for it, and in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from moet.errors import CertificateError
+from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.documents.model import PlainModel, PlainTree, typed
+from moet.verify.checker.documents.reading import plain
+from moet.verify.checker.inputs import claims
+from moet.verify.checker.meter import Meter
+from moet.verify.checker.rows import claims as row_claims
+from moet.verify.checker.sums.cells import Body, CellSpace, Part, Prices
+
+_SURE, _CUT = 3, 7
+_BITS = 64
+_MOST_WAITING = 10**7
+_LARGEST_GATE = 10.0**100
+
+Goal = list[tuple[int, int, int]]
+"""Row, class and rival of every lead that is added."""
+
+
+class Leaf(NamedTuple):
+    """Cells of a leaf, or of a pair of leaves, by variable, and the leads of every goal there."""
+
+    cells: dict[int, tuple[int, int]]
+    leads: tuple[int, ...]
+
+
+class Reached(NamedTuple):
+    """A leaf of one row's tree: its cells, and its node."""
+
+    cells: dict[int, tuple[int, int]]
+    node: int
+
+
+def is_sum(model: PlainModel) -> bool:
+    """Whether the experts of a soft model always have the same weight, for no logit overflows."""
+    rows = [[*row, b] for row, b in zip(model.weights, model.bias, strict=True)]
+    return not model.is_hard and all(row == rows[0] for row in rows) and max(map(abs, rows[0])) <= _LARGEST_GATE
+
+
+def check_sum_of_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Meter) -> None:
+    """Raise :class:`CertificateError` unless the certificate proves its claim about possible rows."""
+    (model,) = models
+    claim, records = plain(certificate.claim), certificate.records(meter)
+    if certificate.kind == "row_always":
+        _check_always(row_claims.row_always(claim, model), model, records)
+    elif certificate.kind == "monotone":
+        _check_monotone(row_claims.monotone(claim, model), model, records)
+    elif certificate.kind == "ignores":
+        _check_ignores(row_claims.ignores(claim, model), model, records)
+    elif certificate.kind == "recourse":
+        _check_recourse(row_claims.recourse(claim, model), model, records)
+    elif certificate.kind == "robust":
+        _check_robust(row_claims.robust(claim, model), model, records)
+    else:
+        raise CertificateError(f"there are no proofs of {certificate.kind!r} about sums of trees")
+    records.finish()
+
+
+def check_always(claim: claims.Always, model: PlainModel, records: Records) -> None:
+    """Raise :class:`CertificateError` unless only permitted classes are answered in a box."""
+    space = CellSpace(_parts_of_box(claim.box, model), model)
+    _check_answers(space, _others(model, claim.answers), model, records)
+
+
+def check_closest(claim: claims.Closest, model: PlainModel, records: Records) -> None:
+    """Raise :class:`CertificateError` unless the wanted answers keep the distance."""
+    if claim.distance == 0:
+        return
+    space, prices = CellSpace(_parts_of_box(claim.box, model), model), None
+    if claim.distance is not None:
+        kind = "largest" if claim.norm == "linf" else "sum"
+        prices = space.prices(claim.point, kind, [Fraction(1)] * len(model.columns), claim.distance)
+    _check_answers(space, _wanted(claim.answer, claim.point, model, records), model, records, prices)
+
+
+def _parts_of_box(box: claims.Body, model: PlainModel) -> list[Part]:
+    return [
+        Part(column._replace(kind="number", features=[name], first=k, labels=[]), low, high, [])
+        for k, (column, name, low, high) in enumerate(
+            zip([model.columns[0]] * len(box.lo), model.feature_names, box.lo, box.hi, strict=True)
+        )
+    ]
+
+
+def _check_always(claim: row_claims.RowAlways, model: PlainModel, records: Records) -> None:
+    space = CellSpace([Part(*values) for values in claim.rows], model)
+    _check_answers(space, _others(model, claim.answers), model, records)
+
+
+def _check_robust(claim: row_claims.Robust, model: PlainModel, records: Records) -> None:
+    for row, answer in zip(claim.table, claim.answers, strict=True):
+        records.meter.spend(20 * len(row))
+        space = CellSpace([Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)], model)
+        _check_answers(space, _others(model, [answer]), model, records)
+
+
+def _check_recourse(claim: row_claims.Recourse, model: PlainModel, records: Records) -> None:
+    if claim.at_least is not None and claim.at_least <= 0:
+        return  # no cost is negative
+    space, prices = CellSpace([Part(*values) for values in claim.rows], model), None
+    if claim.at_least is not None:
+        prices = space.prices(claim.row, claim.cost.kind, claim.cost.weights, claim.at_least)
+    _check_answers(space, _wanted(claim.answer, claim.row, model, records), model, records, prices)
+
+
+def _check_monotone(claim: row_claims.Monotone, model: PlainModel, records: Records) -> None:
+    space = CellSpace([Part(*values) for values in claim.rows], model, {claim.column}, claim.column)
+    (answer,) = (c for c, label in enumerate(model.classes) if typed(label) == typed(claim.answer))
+    for other in range(len(model.classes)):
+        if other != answer:
+            first, second = (answer, other) if claim.increasing else (other, answer)
+            _check_case(space, _two_rows(first, second, len(model.classes)), model, records)
+
+
+def _check_ignores(claim: row_claims.Ignores, model: PlainModel, records: Records) -> None:
+    space = CellSpace([Part(*values) for values in claim.rows], model, set(claim.columns))
+    n_classes = len(model.classes)
+    for first in range(n_classes):
+        for second in range(first + 1, n_classes):  # the two rows may be exchanged
+            _check_case(space, _two_rows(first, second, n_classes), model, records)
+
+
+def _others(model: PlainModel, answers: Sequence[Any]) -> list[int]:
+    permitted = set(map(typed, answers))
+    return [c for c, label in enumerate(model.classes) if typed(label) not in permitted]
+
+
+def _wanted(answer: Any, row: list[Any], model: PlainModel, records: Records) -> list[int]:
+    """Classes that are looked for: the answer, or all others than that of a row, which must be beyond doubt."""
+    if answer is not None:
+        return [c for c, label in enumerate(model.classes) if typed(label) == typed(answer)]
+    records.meter.spend(10 * sum(len(tree.feature) for tree in model.trees))
+    row = [float(x) if float(x) == x else x for x in row]  # which compare sooner
+    leaves = [tree.value[_leaf(tree, row)] for tree in model.trees]
+    most, least = ([sum(_up(s * v[c]) for v in leaves) * s for c in range(len(model.classes))] for s in (1, -1))
+    own = most.index(max(most))
+    if any(least[own] - vote <= _band(len(leaves)) for c, vote in enumerate(most) if c != own):
+        raise CertificateError("the answer at the row itself is too close to call")
+    return [c for c in range(len(most)) if c != own]
+
+
+def _leaf(tree: PlainTree, row: list[Any]) -> int:
+    node = 0
+    while tree.label[node] < 0:
+        node = (tree.left if row[tree.feature[node]] <= tree.threshold[node] else tree.right)[node]
+    return node
+
+
+def _check_answers(
+    space: CellSpace, answers: list[int], model: PlainModel, records: Records, prices: Prices | None = None
+) -> None:
+    """Raise unless no row is answered with one of these classes."""
+    n_classes = len(model.classes)
+    for answer in answers:
+        goals: list[Goal] = [[(0, answer, rival)] for rival in range(n_classes) if rival != answer]
+        _check_case(space, goals, model, records, prices)
+
+
+def _two_rows(first: int, second: int, n_classes: int) -> list[Goal]:
+    """Goals of two rows that are answered so: both leads over one another together, and each over all rivals."""
+    goals: list[Goal] = [[(0, first, second), (1, second, first)]]
+    goals += [[(0, first, rival)] for rival in range(n_classes) if rival != first]
+    return goals + [[(1, second, rival)] for rival in range(n_classes) if rival != second]
+
+
+def _band(n_trees: int) -> int:
+    """What rounding may change in the lead of a class over a rival, both sums of so many votes, each at most 1."""
+    return (21 * n_trees * (n_trees + 16) << (_BITS - 50)) // 10 + 1
+
+
+def _check_case(
+    space: CellSpace, goals: list[Goal], model: PlainModel, records: Records, prices: Prices | None = None
+) -> None:
+    """Raise unless no possible row, or pair of them, meets all goals."""
+    whole = space.settle(space.body, prices)
+    trees = [_leaves(space, whole or space.body, tree, goals, records.meter) for tree in model.trees]
+    bands = [len(goal) * _band(len(trees)) for goal in goals]
+    users: list[list[int]] = [[] for _ in space.cuts]
+    for t, leaves in enumerate(trees):
+        for k in {k for leaf in leaves for k in leaf.cells}:
+            users[k].append(t)
+    _walk(_Sums(space, users, bands, prices, records.meter), trees, whole, records)
+
+
+def _leaves(space: CellSpace, body: Body, tree: PlainTree, goals: list[Goal], meter: Meter) -> list[Leaf]:
+    """Leaves of a tree, or pairs of them, that the rows of a case may reach, with the leads of every goal."""
+    reached = [_reached(space, body, tree, own) for own in space.maps]
+    pairs = [(leaf,) for leaf in reached[0]]
+    if len(reached) == 2:
+        meter.spend(10 * len(reached[0]) * len(reached[1]))
+        pairs = [(a, b) for a in reached[0] for b in reached[1] if _meet(space, a, b)]  # type: ignore[misc]
+    found = []
+    for pair in pairs:
+        cells = dict(pair[0].cells)
+        for k, (low, high) in pair[-1].cells.items():
+            first, last = cells.get(k, (low, high))
+            cells[k] = max(first, low), min(last, high)
+        values = [tree.value[leaf.node] for leaf in pair]
+        leads = tuple(sum(_up(values[r][c]) + _up(-values[r][rival]) for r, c, rival in goal) for goal in goals)
+        found.append(Leaf(cells, leads))
+    meter.spend(10 * (len(tree.feature) + len(found) * (1 + len(goals))))
+    return found
+
+
+def _up(value: float) -> int:
+    numerator, denominator = value.as_integer_ratio()
+    return -((-numerator << _BITS) // denominator)
+
+
+def _meet(space: CellSpace, a: Reached, b: Reached) -> bool:
+    """Whether two rows that share columns may be in these leaves."""
+    for k, (low, high) in b.cells.items():
+        first, last = a.cells.get(k, (low, high))
+        if low > last or first > high:
+            return False
+    return all(a.cells.get(i, (0, 0))[0] <= b.cells.get(j, (0, len(space.cuts[j])))[1] for i, j in space.orders)
+
+
+def _reached(space: CellSpace, body: Body, tree: PlainTree, variables: list[int]) -> list[Reached]:
+    found: list[Reached] = []
+    stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
+    while stack:
+        node, cells = stack.pop()
+        if tree.label[node] >= 0:
+            found.append(Reached(cells, node))
+            continue
+        k = variables[tree.feature[node]]
+        last = space.test(k, tree.threshold[node])
+        low, high = cells.get(k, (body.low[k], body.high[k]))
+        if high > last:
+            stack.append((tree.right[node], {**cells, k: (max(low, last + 1), high)} if low <= last else cells))
+        if low <= last:
+            stack.append((tree.left[node], {**cells, k: (low, min(high, last))} if high > last else cells))
+    return found
+
+
+class _Sums:
+    """Sums, over the trees, of the largest leads of live leaves."""
+
+    def __init__(
+        self, space: CellSpace, users: list[list[int]], bands: list[int], prices: Prices | None, meter: Meter
+    ) -> None:
+        self.space, self._users, self._bands, self.prices, self._meter = space, users, bands, prices, meter
+
+    def first(self, trees: list[list[Leaf]]) -> list[int]:
+        """The sums of all leaves, by goal."""
+        return [sum(max(leaf.leads[g] for leaf in leaves) for leaves in trees) for g in range(len(self._bands))]
+
+    def is_missed(self, sums: list[int]) -> bool:
+        """Whether some goal is missed, whatever is rounded."""
+        return any(total + band < 0 for total, band in zip(sums, self._bands, strict=True))
+
+    def within(
+        self, trees: list[list[Leaf]], sums: list[int], before: Body, body: Body
+    ) -> tuple[list[list[Leaf]], list[int]] | None:
+        """Live leaves and sums of a body in another one, of which they are known; None if no rows are left."""
+        trees, sums = list(trees), list(sums)
+        work = len(trees)
+        for k, (low, high) in enumerate(zip(body.low, body.high, strict=True)):
+            if low == before.low[k] and high == before.high[k]:
+                continue
+            for t in self._users[k]:
+                leaves = trees[t]
+                if len(leaves) == 1:
+                    continue
+                work += 2 * len(leaves)
+                left = [leaf for leaf in leaves if k not in leaf.cells or _overlap(leaf.cells[k], low, high)]
+                if not left:
+                    return None
+                if len(left) < len(leaves):
+                    for g in range(len(sums)):
+                        sums[g] += max(leaf.leads[g] for leaf in left) - max(leaf.leads[g] for leaf in leaves)
+                    trees[t] = left
+        self._meter.spend(work)
+        return trees, sums
+
+
+def _overlap(cells: tuple[int, int], low: int, high: int) -> bool:
+    return cells[0] <= high and cells[1] >= low
+
+
+def _walk(sums: _Sums, trees: list[list[Leaf]], whole: Body | None, records: Records) -> None:
+    """Go through the tree of bodies; below one without possible rows nothing needs a proof."""
+    space = sums.space
+    n = len(space.cuts)
+    records.charge(20 + 10 * n, 1)
+    start = None if whole is None else (whole, whole, trees, sums.first(trees))
+    stack: list[tuple[Body, Body, list[list[Leaf]], list[int]] | None] = [start]
+    while stack:
+        top = stack.pop()
+        code = records.code()
+        body = None if top is None else space.settle(top[1], sums.prices)
+        found = None if top is None or body is None else sums.within(top[2], top[3], top[0], body)
+        if code == _SURE and found is not None and not sums.is_missed(found[1]):
+            raise CertificateError("in a body the votes do not rule the answer out")
+        if code == _CUT:
+            variable, cell = records.refs(2)
+            if not (0 <= variable < n and 0 <= cell < len(space.cuts[variable])):
+                raise CertificateError(f"there is no cell {cell} of a variable {variable}")
+            if (len(stack) + 2) * (n + len(trees)) > _MOST_WAITING:
+                raise CertificateError("too many bodies wait to be looked at: the tree is too deep")
+            if body is None or found is None:
+                stack += [None, None]
+                continue
+            halves = _halves(body, variable, cell)
+            stack += [None if half is None else (body, half, *found) for half in halves]
+        elif code != _SURE:
+            raise CertificateError(f"unknown code {code}")
+
+
+def _halves(body: Body, k: int, cell: int) -> tuple[Body | None, Body | None]:
+    """What is above a cell, and what is not; None for nothing."""
+    low, high = body
+    above = below = None
+    if high[k] > cell:
+        above = Body([*low[:k], max(low[k], cell + 1), *low[k + 1 :]], high)
+    if low[k] <= cell:
+        below = Body(low, [*high[:k], min(high[k], cell), *high[k + 1 :]])
+    return above, below
