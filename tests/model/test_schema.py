@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet import Column, Mixture, MoETClassifier, Schema, Tree, load, save
-from moet.errors import InputError, ModelError, ModelFileError
+from moet.csv_file import read_csv
+from moet.errors import InputError, ModelError, ModelFileError, MoetWarning
 from moet.model.file import digest
 from moet.model.words import row_of_text
 
@@ -167,3 +168,17 @@ def test_polars_tables_are_tables():
     assert [column.kind for column in Schema.of(table).columns] == ["integer", "category"]
     same = TABLE[["Age", "Housing"]]
     assert fitted(table).predict(table).tolist() == fitted(same).predict(same).tolist()
+
+
+def test_a_text_that_pandas_reads_as_empty_is_the_empty_cell_and_the_reverse_if_the_model_knows_just_one(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("saving\nNA\nlittle\n")
+    by_pandas, by_us = Schema.of(pd.read_csv(path)), Schema.of(read_csv(path))
+    assert [schema.columns[0].categories for schema in (by_pandas, by_us)] == [("(empty)", "little"), ("NA", "little")]
+    for schema, other in ((by_pandas, read_csv(path)), (by_us, pd.read_csv(path))):
+        with pytest.warns(MoetWarning, match=r"in column 'saving' is taken for .* as pandas would"):
+            assert schema.encode(other).tolist() == [[1, 0], [0, 1]]
+        with pytest.warns(MoetWarning, match="is taken for"):
+            assert schema.encode_row({"saving": other["saving"][0]}).tolist() == [1, 0]
+    both = Schema.of(pd.DataFrame({"saving": ["NA", None, "null"]}))
+    assert both.encode_row(["null"]).tolist() == [0, 0, 1]

@@ -187,7 +187,7 @@ def _encoded(column: Column, cells: pd.Series, unknown: Literal["error", "zeros"
     if column.kind == "boolean":
         _check_complete(column.name, cells)
         return np.array([column.place(value) for value in cells], dtype=np.float64)
-    names = cells.astype(object).map(category_of, na_action=None)
+    names = cells.astype(object).map(column.category, na_action=None)
     strange = names[~names.isin(column.categories)]
     if len(strange) and (unknown == "error" or column.kind == "ordered"):
         column.place(strange.iloc[0])
@@ -203,7 +203,7 @@ def unseen(schema: Schema, table: Any) -> dict[str, list[str]]:
     found = {}
     for column in schema.columns:
         if column.kind == "category" and column.name in table.columns:
-            names = table[column.name].astype(object).map(category_of, na_action=None)
+            names = table[column.name].astype(object).map(column.category, na_action=None)
             if strange := names[~names.isin(column.categories)].tolist():
                 found[column.name] = strange
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.errors import InputError, ModelError
+from moet.errors import InputError, ModelError, MoetWarning
 
 Kind = Literal["number", "integer", "ordered", "category", "boolean"]
 """What the cells of a column are. Ordered categories are ranks from 0 on; yes is 1 and no is 0."""
@@ -21,6 +22,11 @@ Floats = NDArray[np.float64]
 
 EMPTY = "(empty)"
 """What an empty cell of a column of categories is called."""
+
+MISSING = frozenset(
+    ["#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "n/a", "NA", "NULL", "null", "NaN", "nan", "-NaN", "-nan", "None"]
+)
+"""Texts that ``pandas.read_csv`` reads as empty cells, and the reader of our command line as texts."""
 
 NO_YES = ("no", "yes")
 _SPELLINGS = {"yes": 1, "true": 1, "1": 1, "1.0": 1, "no": 0, "false": 0, "0": 0, "0.0": 0}
@@ -102,12 +108,27 @@ class Column:
             if word in _SPELLINGS:
                 return _SPELLINGS[word]
             raise InputError(f"column {self.name!r} is yes or no, got {value!r}")
-        text = category_of(value)
+        text = self.category(value)
         if text not in self.categories:
             raise InputError(
                 f"the model never saw {text!r} in column {self.name!r}; it knows {', '.join(self.categories)}"
             )
         return self.categories.index(text)
+
+    def category(self, value: Any) -> str:
+        """Name of the category that a cell holds.
+
+        A table read by pandas has empty cells where the file says ``NA``, read by the command line it has the text. The
+        one is taken for the other, with a warning, where the model knows just one of them.
+        """
+        text = category_of(value)
+        alike = {EMPTY} if text in MISSING else MISSING if text == EMPTY else frozenset()
+        if text in self.categories or len(known := alike.intersection(self.categories)) != 1:
+            return text
+        (name,) = known
+        told = f"{text!r} in column {self.name!r} is taken for {name!r}, as pandas would; the model never saw {text!r}"
+        warnings.warn(told, MoetWarning, stacklevel=2)
+        return name
 
     def decoded(self, features: Sequence[float]) -> Any:
         """The cell that has these features; numbers that are none's stay as they are, told by feature."""
