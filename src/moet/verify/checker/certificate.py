@@ -232,6 +232,7 @@ class Records:
         self._refs: Iterator[int] = iter(())
         self._numbers: Iterator[float] = iter(())
         self._pairs = zip(self._refs, self._numbers, strict=False)
+        self._are_multipliers = False
 
     def charge(self, per_code: int, per_multiplier: int) -> None:
         """Say what the reader of the records does with each of them, in units of the meter."""
@@ -273,9 +274,10 @@ class Records:
         pairs = list(islice(self._pairs, count))
         if len(pairs) < count:
             raise CertificateError("a multiplier is missing")
-        for _, number in pairs:
-            if not 0.0 <= number < math.inf:
-                raise CertificateError(f"a multiplier is {number}")
+        if not self._are_multipliers:
+            for _, number in pairs:
+                if not 0.0 <= number < math.inf:
+                    raise CertificateError(f"a multiplier is {number}")
         return pairs
 
     def finish(self) -> None:
@@ -307,6 +309,7 @@ class Records:
                 raise CertificateError("the certificate ends before the proof does") from None
             self._codes, self._refs, self._numbers = iter(codes), iter(refs), iter(numbers)
             self._pairs = zip(self._refs, self._numbers, strict=False)
+            self._are_multipliers = all(map(math.isfinite, numbers)) and min(numbers, default=0.0) >= 0.0
             for code in self._codes:
                 return code
 

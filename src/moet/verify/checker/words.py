@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from moet.verify.checker.certificate import Certificate
@@ -172,14 +173,16 @@ def _shield(claim: loop_claims.Shield, model: PlainModel, system: PlainSystem) -
     ]
 
 
+@lru_cache(maxsize=8)  # one system is often asked about many policies
 def _first_states(system: PlainSystem) -> str:
     sides = zip(system.states, system.initial, strict=True)
     return ", ".join(f"{name_of(name)} {between(low, high)}" for name, (low, high) in sides)
 
 
+@lru_cache(maxsize=8)
 def _surroundings(
     system: PlainSystem, acting: str = "The model, its gate computed in float64, chooses the action in every step."
-) -> list[str]:
+) -> tuple[str, ...]:
     """What a proof about runs takes into account."""
     lines = []
     inside = [
@@ -201,7 +204,7 @@ def _surroundings(
     seen = f"with noise of at most {', '.join(noise)}, " if noise else ""
     rounding = "rounded to float64 and then to float32" if system.float32 else "rounded to float64"
     lines.append(f"The model sees the state {seen}{rounding}.")
-    return [*lines, "A step of the system:", *_steps(system)]
+    return (*lines, "A step of the system:", *_steps(system))
 
 
 def _steps(system: PlainSystem) -> list[str]:

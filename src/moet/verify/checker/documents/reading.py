@@ -84,11 +84,15 @@ def parse(content: bytes) -> Any:
 
 def plain(value: Any) -> Any:
     """What a file with a document that is given in memory would hold."""
+    return parse(written(value))
+
+
+def written(value: Any) -> bytes:
+    """A file with a document that is given in memory."""
     try:
-        content = json.dumps(value, allow_nan=False).encode("ascii")
+        return json.dumps(value, allow_nan=False).encode("ascii")
     except (TypeError, ValueError, RecursionError, MemoryError) as error:
         raise CertificateError(f"it is not plain JSON: {error}") from None
-    return parse(content)
 
 
 def _check_depth(value: Any) -> None:

@@ -8,6 +8,7 @@ import keyword
 import os
 import unicodedata
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -17,11 +18,11 @@ from moet.verify.checker.documents.reading import (
     items,
     members,
     parse,
-    plain,
     read_file,
     shown,
     text,
     vector,
+    written,
 )
 
 VERSION = 2
@@ -31,6 +32,8 @@ CONTROLLED = 3
 MOST_NAMES = 1000
 LONGEST_NAME = 200
 LONGEST_EQUATION = 4000
+_SHORT = 10**5
+"""Bytes of systems that are remembered."""
 FUNCTIONS = ("sin", "cos", "tan", "exp", "sqrt", "abs", "min", "max")
 
 _KEYS = (
@@ -109,6 +112,9 @@ class PlainSystem(NamedTuple):
     avoid: list[list[HalfSpace]]
     observe: list[tuple[str, str]]
 
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     @property
     def features(self) -> list[str]:
         """Names of what the policy sees."""
@@ -118,13 +124,24 @@ class PlainSystem(NamedTuple):
 def read_system(system: Any) -> PlainSystem:
     """Read a system from a file, from its document, or from an object that has one."""
     try:
-        if isinstance(system, str | os.PathLike):
-            return _plain(parse(read_file(system)))
-        if not isinstance(system, dict) and not callable(getattr(system, "document", None)):
-            raise CertificateError(f"expected a system, its document or a file of it, got {type(system).__name__}")
-        return _plain(plain(system if isinstance(system, dict) else system.document()))
+        content = _content(system)
+        return _remembered(content) if len(content) <= _SHORT else _plain(parse(content))
     except CertificateError as error:
         raise CertificateError(f"the system cannot be read: {error}") from None
+
+
+def _content(system: Any) -> bytes:
+    if isinstance(system, str | os.PathLike):
+        return read_file(system)
+    if not isinstance(system, dict) and not callable(getattr(system, "document", None)):
+        raise CertificateError(f"expected a system, its document or a file of it, got {type(system).__name__}")
+    return written(system if isinstance(system, dict) else system.document())
+
+
+@lru_cache(maxsize=8)  # one system is often asked about many policies
+def _remembered(content: bytes) -> PlainSystem:
+    """Read a system; the same text is the same system, which nobody changes once it is read."""
+    return _plain(parse(content))
 
 
 def half_spaces(value: Any, where: str, d: int) -> list[HalfSpace]:

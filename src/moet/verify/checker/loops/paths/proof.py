@@ -27,6 +27,7 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 
 from __future__ import annotations
 
+from functools import cache
 from math import ldexp
 from operator import getitem, le
 from typing import NamedTuple
@@ -100,31 +101,30 @@ class _Walk:
 
     def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
         self.loop = loop
+        self.path = loop.path
         self.records = records
         self.coarse = coarse
         self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
-        self.pieces = [
-            [_Piece(e, tests, action) for tests, action in zip(loop.tests[e], loop.actions[e], strict=True)]
-            for e in range(loop.n_experts)
-        ]
+        self.pieces = cache(self._pieces)
         self.stack: list[tuple[int, _Piece]] = []
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
         self.values: list[dict[int, int]] = [{} for _ in range(n_times)]
-        self.n_needs = loop.first_goal - loop.first_need
+        self.needs = range(loop.d, loop.d + len(loop.path.needs))
         self.experts: list[int | None] = [None] * n_times
         self.tests: list[Tests] = [{} for _ in range(n_times)]
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
-        self.possible = {action for known in loop.actions for action in known if action is not None}
-        self.per_step = loop.n_experts**2 + 2 * loop.d + len(loop.goals)
+        self.per_step = loop.n_experts**2 + 2 * loop.d + len(self.path.goals)
+
+    def _pieces(self, e: int) -> list[_Piece]:
+        """Those who choose expert e and get to a node of its tree, for every node."""
+        return [_Piece(e, tests, action) for tests, action in self.loop.nodes(e)]
 
     def finish(self) -> None:
         """Raise CertificateError unless the records prove the claim."""
-        loop = self.loop
-        for i, (row, bound) in enumerate(loop.needs):
-            if sum(a * (high if a > 0 else low) for a, (low, high) in zip(row, loop.box, strict=True)) > bound:
-                raise CertificateError(f"condition {i} does not hold of every first state")
+        if self.path.unmet is not None:
+            raise CertificateError(f"condition {self.path.unmet} does not hold of every first state")
         self._frame(0)
         while self.stack:
             self._visit(*self.stack.pop())
@@ -141,17 +141,17 @@ class _Walk:
         self.actions[t] = piece.action
         self.values[t + 1] = {}
         self._miss(t + 1, -1)
-        for i in range(loop.first_need, loop.first_goal):
+        for i in self.needs:
             kind, multipliers = self.records.record()
             if kind == BOUND:
                 self._bound(t + 1, i, multipliers)
-            elif kind == OPEN and i == loop.first_need:
+            elif kind == OPEN and i == loop.d:
                 self._hold(t + 1)
                 break
             elif kind == VOID:
                 self._contradiction(multipliers, t)
                 return
-            elif kind == SURE and i == loop.first_need and not loop.goals:
+            elif kind == SURE and i == loop.d and not self.path.goals:
                 self._sure(t + 1, multipliers)
                 return
             else:
@@ -159,13 +159,13 @@ class _Walk:
         self._frame(t + 1)
 
     def _frame(self, t: int) -> None:
-        if self.loop.goals:
+        if self.path.goals:
             self._miss_goal(t)
         elif t < self.loop.steps:
             self._expand(t)
 
     def _miss_goal(self, t: int) -> None:
-        for i in range(len(self.loop.goals)):
+        for i in range(len(self.path.goals)):
             kind, multipliers = self.records.record()
             self._miss(t, i)
             if kind == DEAD:
@@ -179,7 +179,7 @@ class _Walk:
         pieces: list[_Piece] = []
         for e in range(self.loop.n_experts):
             kind, multipliers = self.records.record()
-            if kind == BOTH and e == 0 and not self.loop.goals:
+            if kind == BOTH and e == 0 and not self.path.goals:
                 self._push(t, self._free(multipliers))
                 return
             if kind == DEAD:
@@ -199,11 +199,10 @@ class _Walk:
         """Confirm that nobody chooses expert e at time t."""
         if len(multipliers) == 1 and multipliers[0][1] >= 1.0:  # most often another one is ahead of it everywhere
             j = multipliers[0][0] - t * self.per_step - e * self.loop.n_experts
-            if 0 <= j < self.loop.n_experts and j != e:
-                _, least, limit = self.loop.rival(t, e, j)
-                if least >= (limit + self._value(t, e) - self._value(t, j)) * self.loop.x_denominator:
-                    return
-        self._choose(t, self.pieces[e][0])
+            is_rival = 0 <= j < self.loop.n_experts and j != e
+            if is_rival and self._value(t, j) - self._value(t, e) >= self.loop.ahead(t, e, j):
+                return
+        self._choose(t, self.pieces(e)[0])
         self._contradiction(multipliers, t)
 
     def _push(self, t: int, pieces: list[_Piece]) -> None:
@@ -212,25 +211,42 @@ class _Walk:
     def _free(self, multipliers: Multipliers) -> list[_Piece]:
         """Pieces of which nothing is said but their actions, in this order."""
         actions = [name for name, number in multipliers if number == 1.0]
-        if len(actions) != len(multipliers) or len(actions) != len(self.possible) or set(actions) != self.possible:
+        if (
+            len(actions) != len(multipliers)
+            or len(actions) != len(self.loop.possible)
+            or set(actions) != self.loop.possible
+        ):
             raise CertificateError(f"the actions {actions} are not all that the model can take")
         return [_Piece(None, {}, action) for action in actions]
 
     def _tree(self, t: int, e: int, node: int) -> list[_Piece]:
-        own, tree = self.pieces[e], self.loop.trees[e]
+        own, tree = self.pieces(e), self.loop.trees[e]
         if own[node].action is not None:
             return [own[node]]
         kind, multipliers = self.records.record()
         if kind == BOTH:
             pieces = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
         elif kind == LEFT or kind == RIGHT:
-            left, right = tree.left[node], tree.right[node]
-            self._choose(t, own[right if kind == LEFT else left])
-            self._contradiction(multipliers, t)
-            pieces = self._tree(t, e, left if kind == LEFT else right)
+            taken, empty = tree.left[node], tree.right[node]
+            if kind == RIGHT:
+                taken, empty = empty, taken
+            self._empty(t, own[empty], multipliers)
+            return self._tree(t, e, taken)
         else:
             raise CertificateError(f"record {kind} where a split is due")
         return [_Piece(e, own[node].tests, pieces[0].action)] if _agree(pieces) else pieces
+
+    def _empty(self, t: int, piece: _Piece, multipliers: Multipliers) -> None:
+        """Confirm that nobody is in a piece at time t."""
+        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:  # most often one of its tests excludes everybody
+            feature, above = divmod(multipliers[0][0] - t * self.per_step - self.loop.n_experts**2, 2)
+            threshold = piece.tests.get((feature, not above))
+            if threshold is not None:
+                value = self._value(t, self.loop.n_experts + feature)
+                if (-value if above else value) >= self.loop.beyond(t, feature, threshold, not above):
+                    return
+        self._choose(t, piece)
+        self._contradiction(multipliers, t)
 
     def _choose(self, t: int, piece: _Piece) -> None:
         self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
@@ -258,13 +274,14 @@ class _Walk:
 
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
         """Confirm that condition i holds at time t of all that rows of earlier times leave."""
-        if self._value(t, i) > self.loop.outright(t, i):
-            self._at_most(t, i, self._value(t, i), t - 1, multipliers)
+        value = self._value(t, self.loop.n_experts + i)
+        if value > self.path.outright(t, i):
+            self._at_most(t, i, value, t - 1, multipliers)
 
     def _at_most(self, t: int, i: int, constant: int, last: int, multipliers: Multipliers) -> None:
         """Confirm that condition i with this constant part holds at time t of all that rows up to ``last`` leave."""
         loop = self.loop
-        row, _, limit = loop.condition(t, i)
+        row, _, limit = self.path.condition(t, i)
         factors, bits = self._factors(multipliers)
         total = [-a << bits for a in row]
         room = limit - constant << bits
@@ -273,7 +290,7 @@ class _Walk:
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
             room -= factor * most
         if -loop.least(total) > room * loop.x_denominator:
-            raise CertificateError(f"multipliers do not prove condition {i - loop.first_need} at time {t}")
+            raise CertificateError(f"multipliers do not prove condition {i - loop.d} at time {t}")
 
     def _factors(self, multipliers: Multipliers) -> tuple[list[int], int]:
         """Multipliers as integers over two to the power of so many bits, few if they are short."""
@@ -284,30 +301,31 @@ class _Walk:
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""
-        for i in range(self.loop.first_need, self.loop.first_goal):
+        for i in self.needs:
             self._bound(t, i, [])
 
     def _sure(self, t: int, named: Multipliers) -> None:
         """Confirm that all needs hold from time t on, whatever the actions will be; those named, by a record each."""
-        loop, doubtful = self.loop, {name for name, _ in named}
-        loop.meter.spend(self.n_needs * (loop.steps - t + 1) * (t + 1))
-        known = [self._ahead(t, loop.first_need + i) for i in range(self.n_needs)]
+        loop, path, n_needs = self.loop, self.path, len(self.needs)
+        loop.meter.spend(n_needs * (loop.steps - t + 1) * (t + 1))
+        doubtful = {name for name, _ in named}
+        known = [self._ahead(t, i) for i in self.needs]
         for i, values in enumerate(known):
-            limits = loop.limits_ahead(t, loop.first_need + i)
+            limits = path.limits_ahead(t, loop.d + i)
             if all(map(le, values, limits)):
                 continue
             for then, (value, limit) in enumerate(zip(values, limits, strict=True), t):
-                if value > limit and then * self.n_needs + i not in doubtful:
+                if value > limit and then * n_needs + i not in doubtful:
                     raise CertificateError(f"condition {i} may fail at time {then}, not earlier")
         for name, number in named:
-            then, i = divmod(name, self.n_needs)
+            then, i = divmod(name, n_needs)
             if number != 1.0 or not t <= then <= loop.steps:
                 raise CertificateError(f"condition {i} at time {then} is none of those after time {t - 1}")
             kind, multipliers = self.records.record()
             if kind != BOUND:
                 raise CertificateError(f"record {kind} where a condition is due")
-            most = known[i][then - t] + loop.worst(loop.first_need + i)[then - t]
-            self._at_most(then, loop.first_need + i, most, t - 1, multipliers)
+            most = known[i][then - t] + path.worst(loop.d + i)[then - t]
+            self._at_most(then, loop.d + i, most, t - 1, multipliers)
 
     def _named(self, name: int, last: int) -> Row:
         """The row of that name on the way to the frame at hand."""
@@ -336,11 +354,11 @@ class _Walk:
             value = self._value(t, loop.n_experts + feature)
             return row, least, limit - value if left else limit + value, strict
         k -= 2 * loop.d
-        i = loop.first_goal + k
+        i = self.needs.stop + k
         if self.missed[t] != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
-        row, least, limit = loop.condition(t, i)
-        return [-a for a in row], least, self._value(t, i) - limit, True
+        row, least, limit = self.path.condition(t, i)
+        return [-a for a in row], least, self._value(t, loop.n_experts + i) - limit, True
 
     def _value(self, t: int, i: int) -> int:
         """Constant part of function i at time t."""
@@ -354,7 +372,7 @@ class _Walk:
         """What the actions before time t add to need i at this time, one step later, and so on to the end."""
         if t == 0:
             return [0] * (self.loop.steps + 1)
-        pushes = self.loop.pushes(i)
+        pushes = self.path.pushes(i)
         done = [pushes[action][t - 1 - k :] for k, action in enumerate(self.actions[:t])]
         return list(map(sum, zip(*done, strict=False)))  # the first of them, of the first step, is the shortest
 
