@@ -1,5 +1,6 @@
 """What tests rely on: whatever they start ends, and nothing waits for ever."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import run, started, stopped, wait_until
+from tests.stress import files_of_tests
 
 pytestmark = pytest.mark.processes
 
@@ -29,6 +31,25 @@ def alive(number: int) -> bool:
 def test_tests_start_processes_in_one_place_only():
     starting = {path.name for path in FOLDER.rglob("*.py") if STARTS.search(path.read_text(encoding="utf-8"))}
     assert starting == {"processes.py", "stress.py", Path(__file__).name}
+
+
+def test_files_that_start_processes_have_the_mark_that_stress_repeats():
+    for path in FOLDER.rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"^from tests\.(processes|browser) import", text, re.MULTILINE):
+            assert "mark.processes" in text, path
+
+
+def test_stress_repeats_a_file_and_goes_on_from_its_record(tmp_path):
+    record = tmp_path / "record.json"
+    everything_else = dict.fromkeys(files_of_tests(), 2)
+    record.write_text(json.dumps(everything_else | {"tests/test_processes.py": 1}))
+    command = [sys.executable, FOLDER / "stress.py", "2", "--record", record, "-k", "a_failure_shows", "-p", "no:xdist"]
+    done = run(command, check=True)
+    assert "tests/test_processes.py: 1 of 2" in done.stdout
+    assert "1 passed" in done.stdout
+    assert "all passed 2 times" in done.stdout
+    assert json.loads(record.read_text()) == everything_else
 
 
 def test_a_process_that_hangs_is_killed():

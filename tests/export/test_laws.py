@@ -86,6 +86,7 @@ def answers(library, model, X):
     return outputs, expert
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("options", BUILDS.values(), ids=BUILDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -96,6 +97,7 @@ def test_c_gives_the_same_bits_even_where_multiply_add_is_fused(tmp_path, compil
     assert expert.tolist() == model.expert(X).tolist()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_c_says_nan_where_a_sum_overflows(tmp_path, compiler):
     law = RegressionTree.leaf([0.0, 1.0], slope=[[1e200, -1e200], [0.0, 0.0]])

@@ -156,6 +156,7 @@ def test_a_certificate_about_another_model_is_refused(tmp_path, cart_shield):
     assert not (tmp_path / "cart.zip").exists()
 
 
+@pytest.mark.processes
 def test_checking_imports_nothing_but_the_standard_library(files):
     code = (
         "import sys; from moet.verify.checker.bundle import check_bundle; check_bundle(sys.argv[1]);"

@@ -50,6 +50,7 @@ def rows_for(shield, count, seed=0):
     return np.hstack([states, actions[:, None].astype(float)])
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("flags", [[], ["-O3", "-march=native", "-ffp-contract=fast"], ["-O0"]], ids=str)
 @pytest.mark.parametrize("which", ["cart_shield", "pole_shield"])
@@ -66,6 +67,7 @@ def test_decisions_are_the_same_to_the_bit(request, tmp_path, which, flags):
     assert len(set(ahead)) > 3
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_what_is_no_action_is_refused(cart_shield, tmp_path):
     found = answers_in_c(cart_shield, tmp_path, np.array([[0.0, 0.0, 7.0], [0.0, 0.0, -1.0]]))

@@ -306,6 +306,7 @@ def test_the_document_says_noise_and_rounding_apart():
     assert (read.noise, read.float32) == (list(noisy.noise), True)
 
 
+@pytest.mark.processes
 def test_all_of_the_checker_needs_the_standard_library_only():
     code = (
         "import pkgutil, sys, moet.verify.checker as checker, moet.verify.checking\n"
