@@ -1,4 +1,4 @@
-"""Every error this package raises on purpose, and the one kind of warning.
+"""Every error this package raises on purpose, and every warning.
 
 All of them derive from :class:`MoetError`, so ``except MoetError`` catches exactly the failures that have a message for
 the user; anything else is a bug.
@@ -8,6 +8,7 @@ __all__ = [
     "CertificateError",
     "CheckpointError",
     "ExportError",
+    "FarBelowWarning",
     "InputError",
     "ModelError",
     "ModelFileError",
@@ -26,6 +27,10 @@ class MoetError(Exception):
 
 class MoetWarning(UserWarning):
     """Something that is allowed and most probably not meant; the command line prints it on stderr."""
+
+
+class FarBelowWarning(MoetWarning):
+    """A student ends far below its teacher, in reward or in fidelity."""
 
 
 class RareClassWarning(MoetWarning):

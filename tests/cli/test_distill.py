@@ -225,3 +225,11 @@ def test_the_choices_of_the_command_are_those_of_the_library():
     ]
     for command, library in pairs:
         assert {choice.value for choice in command} == set(get_args(library))
+
+
+def test_a_student_far_below_its_teacher_is_told_in_one_line(run, tmp_path):
+    result = run("distill", "gridworld-10", "--tree", 1, *QUICK, "-o", tmp_path / "tree.moet.json")
+    assert result.exit_code == Exit.OK, result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if "warning" in line]
+    assert line.startswith("moet: warning: the student")
+    assert "moet distill ... --experts 8 --depth 6" in line

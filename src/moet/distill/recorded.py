@@ -9,6 +9,7 @@ import numpy as np
 
 from moet.distill.dataset import Sample
 from moet.distill.evaluation import agreement
+from moet.distill.far_below import warn_if_unfaithful
 from moet.distill.policy import Policy
 from moet.distill.student import check_student, fit_student
 from moet.envs.rollout import bootstrap_interval
@@ -79,9 +80,11 @@ def imitate(recording: Recording, student: Any, *, task: Task | None = None, see
     policy = Policy(fit_student(student, sample, seed), task, named | {"recorded_episodes": count, "seed": seed})
     right = agreement(task, policy.predict(features), recording.actions)
     per_episode = np.array([right[recording.episode == number].mean() for number in sorted(chosen)])
+    fidelity = float(right[held_out].mean())
+    warn_if_unfaithful(policy, fidelity)
     return Imitation(
         policy=policy,
-        fidelity=float(right[held_out].mean()),
+        fidelity=fidelity,
         fidelity_interval=bootstrap_interval(per_episode, seed),
         fidelity_training=float(right[~held_out].mean()),
         episodes=count - len(chosen),

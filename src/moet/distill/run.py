@@ -14,12 +14,13 @@ from moet import __version__
 from moet.distill.checkpoint import Checkpoint, Store
 from moet.distill.dataset import Importance, Labelled, Sample, Weighting, q_gap, training_sample
 from moet.distill.evaluation import agreement
+from moet.distill.far_below import warn_if_far_below
 from moet.distill.outcome import Distillation, Iteration
 from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking
 from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
-from moet.distill.useless import warn_if_useless
+from moet.distill.useless import reward_of_chance, warn_if_useless
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
@@ -33,6 +34,9 @@ FINALISTS = 5
 
 FINAL_EPISODES = 4
 """How many times as many episodes they play then."""
+
+COMPARED = 20
+"""In so many of them the teacher plays, too: enough to see that a student ended far below it."""
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +132,7 @@ class Run:
         selected, final = self.best(FINALISTS)
         final = self._shortened(final)
         policy = Policy(final.model, self.task, self._provenance(selected))
+        self._compare_with_teacher(policy, final)
         return Distillation(policy, tuple(self.history), selected, final.score, Labelled.joined(self.parts))
 
     def best(self, finalists: int) -> tuple[int, _Final]:
@@ -140,6 +145,12 @@ class Run:
     def teacher_reward(self) -> float:
         """Mean reward of the teacher on the episodes that the best students meet again on."""
         return float(self._play(self.teacher, self._final_seeds()).returns.mean())
+
+    def _compare_with_teacher(self, policy: Policy, final: _Final) -> None:
+        seeds = self._final_seeds()[:COMPARED]
+        teacher = self._play(self.teacher, seeds).returns
+        own = final.episodes.returns[: len(seeds)]
+        warn_if_far_below(policy, final.score.fidelity, own, teacher, lambda: reward_of_chance(self.task, seeds))
 
     def _final(self, model: Any) -> _Final:
         episodes = self._play(Policy(model, self.task), self._final_seeds())

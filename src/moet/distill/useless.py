@@ -36,7 +36,7 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     """
     count, steps = len(played.lengths), len(played.actions)
     reward = played.returns.mean()
-    chance = play(_Chance(task), task, seeds).returns.mean()
+    chance = reward_of_chance(task, seeds)
     alike = (task.continuous or len(task.action_names) > 1) and bool((played.actions == played.actions[0]).all())
     if reward > chance and not (alike and steps >= MANY_STEPS):
         return
@@ -49,6 +49,11 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
             f"plays no better than chance: mean reward {reward:.2f} against {chance:.2f} on the same {count} episodes"
         )
     warnings.warn(f"the teacher {problem}. {_NEXT}", MoetWarning, stacklevel=4)
+
+
+def reward_of_chance(task: Task, seeds: Sequence[int]) -> float:
+    """Mean reward of random play in these episodes."""
+    return float(play(_Chance(task), task, seeds).returns.mean())
 
 
 class _Chance:

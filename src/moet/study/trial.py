@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
-from moet.errors import CheckpointError
+from moet.errors import CheckpointError, FarBelowWarning
 from moet.model.digits import EXACT
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
@@ -98,21 +99,23 @@ class Runner:
 
     def _distil(self, configuration: Configuration, checkpoint: Store | None) -> Distillation:
         plan = self.definition.plan
-        return distill(
-            self.teacher,
-            self.task,
-            configuration.student(plan),
-            iterations=plan.iterations,
-            rollouts_per_iteration=plan.rollouts,
-            max_samples=plan.max_samples,
-            importance=plan.importance,
-            weighting=plan.weighting,
-            selection=plan.selection,
-            selection_episodes=plan.selection_episodes,
-            digits=EXACT,  # students are compared as they were learned
-            seed=configuration.seed,
-            checkpoint=checkpoint,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FarBelowWarning)  # that sizes differ is what a study is about
+            return distill(
+                self.teacher,
+                self.task,
+                configuration.student(plan),
+                iterations=plan.iterations,
+                rollouts_per_iteration=plan.rollouts,
+                max_samples=plan.max_samples,
+                importance=plan.importance,
+                weighting=plan.weighting,
+                selection=plan.selection,
+                selection_episodes=plan.selection_episodes,
+                digits=EXACT,  # students are compared as they were learned
+                seed=configuration.seed,
+                checkpoint=checkpoint,
+            )
 
     def _measured(self, policy: Policy, purpose: Purpose) -> Measured:
         own = self._play(policy, purpose)
