@@ -22,7 +22,7 @@ from moet.distill import Policy, Teacher, distill, evaluate
 from moet.envs.catalog import resolve
 from moet.envs.rollout import play
 from moet.envs.seeds import Purpose, episode_seeds
-from moet.jit import seconds_of_compiling
+from moet.jit import cpu_seconds_of_compiling
 from moet.verify import systems
 
 
@@ -60,12 +60,12 @@ def main() -> None:
     for name in options.agents:
         for seed in range(options.seeds):
             teacher = agent(name)
-            start, compiled = time.process_time(), seconds_of_compiling()
+            start, compiled = time.process_time(), cpu_seconds_of_compiling()
             student = MoETClassifier(n_experts=options.experts, max_depth=options.depth, prediction="hard")
             run = distill(
                 teacher, "CartPole-v1", student, iterations=options.iterations, seed=seed, prove=systems.cartpole()
             )
-            seconds = time.process_time() - start - (seconds_of_compiling() - compiled)
+            seconds = time.process_time() - start - (cpu_seconds_of_compiling() - compiled)
             found = evaluate(run.policy, episodes=50, seed=seed, teacher=teacher)
             share, reward = overridden(run, 200, seed) if run.shield is not None else (0.0, found.reward)
             print(

@@ -69,6 +69,18 @@ def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch):
     assert (now - listener.seconds()) == begin + 2.0
 
 
+def test_waiting_for_other_processes_while_kernels_are_compiled_is_no_cpu_time_of_compiling(monkeypatch):
+    spent = 1.0
+    monkeypatch.setattr("moet.jit.cpu_clock_of_this_thread", lambda start=spent: lambda: spent - start)
+    listener = _Compiling()
+    listener.on_start(OURS)
+    spent = 3.0
+    assert listener.cpu_seconds() == 2.0
+    listener.on_end(OURS)
+    spent = 9.0
+    assert listener.cpu_seconds() == 2.0
+
+
 def test_kernels_of_an_older_version_whose_classes_are_gone_are_compiled_again(tmp_path):
     cache = IndexDataCacheFile(str(tmp_path), "kernel", (0, 0))
     names_a_class_that_is_gone = b"cmoet.jit\nGone\n."

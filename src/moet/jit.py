@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +29,21 @@ INLINED: dict[str, Any] = {**INTERNAL, "forceinline": True}
 """Options of those that become part of their callers."""
 
 
+THREADS_HAVE_CLOCKS = hasattr(time, "pthread_getcpuclockid")
+
+
+def cpu_clock_of_this_thread() -> Callable[[], float]:
+    """Clock of the CPU time of the calling thread from now on, which other threads may read, too."""
+    if THREADS_HAVE_CLOCKS:
+        number = time.pthread_getcpuclockid(threading.get_ident())
+        start = time.clock_gettime(number)
+        return lambda: time.clock_gettime(number) - start
+    begin = time.process_time()  # of all threads
+    return lambda: time.process_time() - begin
+
+
 class _Compiling(event.Listener):
-    """Says once per process that kernels are being compiled, and counts the seconds.
+    """Says once per process that kernels are being compiled, and counts the seconds, by the wall clock and of CPU time.
 
     The compiler makes millions of objects that it keeps to its end: looking for garbage among them again and again
     would take a sixth of its time.
@@ -39,12 +53,15 @@ class _Compiling(event.Listener):
     _depth = 0  # kernels are compiled while those that call them are
     _begin = 0.0
     _seconds = 0.0
+    _cpu_seconds = 0.0
+    _cpu_clock: Callable[[], float] | None = None
     _paused = False
 
     def on_start(self, event: Any) -> None:
         ours = event.data["dispatcher"].py_func.__module__.startswith("moet.")
         if self._depth == 0:
             self._begin = time.perf_counter()
+            self._cpu_clock = cpu_clock_of_this_thread()
             if ours and gc.isenabled():
                 gc.disable()
                 self._paused = True
@@ -57,12 +74,17 @@ class _Compiling(event.Listener):
         self._depth -= 1
         if self._depth == 0:
             self._seconds += time.perf_counter() - self._begin
+            self._cpu_seconds, self._cpu_clock = self.cpu_seconds(), None
             if self._paused:
                 gc.enable()
                 self._paused = False
 
     def seconds(self) -> float:
         return self._seconds + (time.perf_counter() - self._begin if self._depth else 0.0)
+
+    def cpu_seconds(self) -> float:
+        clock = self._cpu_clock
+        return self._cpu_seconds + (0.0 if clock is None else clock())
 
 
 _load_index: Callable[[Any], dict[Any, str]] = caching.IndexDataCacheFile._load_index
@@ -91,6 +113,6 @@ def clock() -> float:
     return time.perf_counter() - _compiling.seconds()
 
 
-def seconds_of_compiling() -> float:
-    """How long kernels have been compiled in this process."""
-    return _compiling.seconds()
+def cpu_seconds_of_compiling() -> float:
+    """CPU time that compiling kernels has taken in this process."""
+    return _compiling.cpu_seconds()

@@ -54,7 +54,7 @@ def test_distill_any_environment_with_ones_own_teacher(run, tmp_path):
         "output/bias": np.zeros(2),
     }
     np.savez(tmp_path / "agent.npz", **network)
-    arguments = ("--env", "CartPole-v1", "--arrays", tmp_path / "agent.npz", *SMALL, *QUICK)
+    arguments = ("CartPole-v1", "--arrays", tmp_path / "agent.npz", *SMALL, *QUICK)
     result = run("distill", *arguments, "-o", tmp_path / "policy.moet.json")
     assert result.exit_code == Exit.OK, result.stderr
     provenance = load(tmp_path / "policy.moet.json").provenance
@@ -102,9 +102,8 @@ def test_watch_writes_a_film(run, policy, tmp_path):
     ("arguments", "message"),
     [
         ((), "name a task, see `moet tasks`"),
-        (("cartpole", "--env", "CartPole-v1"), "name a task, see `moet tasks`"),
         (("cartpol",), "did you mean"),
-        (("--env", "Nothing-v9"), "Nothing"),
+        (("Nothing-v9",), "Nothing"),
         (("cartpole", "--trust"), "name it with --sb3"),
         (("cartpole", "--sb3", "a.zip", "--arrays", "b.npz"), "name 2 teachers"),
         (("cartpole", "--arrays", "missing.npz"), "missing.npz"),
@@ -217,8 +216,10 @@ def test_the_choices_of_the_command_are_those_of_the_library():
 
     from moet.cli import choices
     from moet.distill import dataset, selection
+    from moet.teachers import activations
 
     pairs = [
+        (choices.Activation, activations.Activation),
         (choices.Importance, dataset.Importance),
         (choices.Weighting, dataset.Weighting),
         (choices.Selection, selection.Selection),

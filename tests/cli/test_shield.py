@@ -65,7 +65,7 @@ def test_a_policy_is_distilled_until_it_is_proved_and_its_certificate_holds(run,
     policy = tmp_path / "policy.moet.json"
     short = ["--iterations", "2", "--rollouts", "4", "--selection-episodes", "4", "--episodes", "4"]
     size = ["--experts", "2", "--depth", "0", "--prove", "cartpole", "--json"]
-    result = run("distill", "--env", "CartPole-v1", "--agent", "hand_made_law:act", *size, *short, "-o", str(policy))
+    result = run("distill", "CartPole-v1", "--agent", "hand_made_law:act", *size, *short, "-o", str(policy))
     assert result.exit_code == Exit.OK, result.output
     proof = json.loads(result.stdout)["proof"]
     assert proof["verdict"] == "proved"

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from moet.model.bins import bin_table
-from moet.model.grow import SORTED_ROWS, TIE, Grower, GrowOptions
+from moet.model.grow import SORTED_ROWS, Grower, GrowOptions
+from moet.model.growth import TIE
 
 from .tables import leaves_by_walking, make_table, random_problem
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from moet.cli import choices
 from moet.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,10 +33,7 @@ Agent = Annotated[
     typer.Option("--agent", help="Teacher: MODULE:NAME, a function from observations (rows) to actions, or a Teacher."),
 ]
 Activation = Annotated[
-    str | None,
-    typer.Option(
-        "--activation", help="What stands between layers of the --torch file: tanh, relu, elu, silu, gelu ..."
-    ),
+    choices.Activation | None, typer.Option("--activation", help="What stands between layers of the --torch file.")
 ]
 Normalize = Annotated[
     Path | None,
@@ -61,17 +59,16 @@ class Named(NamedTuple):
         return any(source is not None for source in self)
 
 
-def chosen_task(task: str | None, env: str | None) -> Task:
+def chosen_task(task: str | None) -> Task:
     """The task named on the command line, from the catalogue or by its Gymnasium id."""
     from moet.envs.catalog import resolve
 
-    match task, env:
-        case (str(name), None) | (None, str(name)):
-            return resolve(name)
-    raise InputError("name a task, see `moet tasks`, or a Gymnasium id: moet distill CartPole-v1 --sb3 agent.zip")
+    if task is None:
+        raise InputError("name a task, see `moet tasks`, or a Gymnasium id: moet distill CartPole-v1 --sb3 agent.zip")
+    return resolve(task)
 
 
-def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation: str | None, trust: bool) -> Teacher:
+def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation: choices.Activation | None, trust: bool) -> Teacher:
     """The agent named on the command line, or the one that comes with the task."""
     _check_options(named, normalize, activation, trust)
     from moet.teachers import Teacher, load
@@ -83,13 +80,13 @@ def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation:
     if named.onnx is not None:
         return Teacher.from_onnx(named.onnx, continuous=task.continuous, normalize=normalize)
     if named.torch is not None:
-        return Teacher.from_torch(named.torch, activation=activation, normalize=normalize)  # type: ignore[arg-type]
+        return Teacher.from_torch(named.torch, activation=None if activation is None else activation.value, normalize=normalize)
     if named.folder is not None:
         return Teacher.from_folder(named.folder)
     return load(task.name) if named.agent is None else _imported(named.agent, task)
 
 
-def _check_options(named: Named, normalize: Path | None, activation: str | None, trust: bool) -> None:
+def _check_options(named: Named, normalize: Path | None, activation: choices.Activation | None, trust: bool) -> None:
     given = [f"--{name}" for name, source in named._asdict().items() if source is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} name {len(given)} teachers; give one")

@@ -17,6 +17,21 @@ Env = Annotated[
 ]
 
 
+class Activation(StrEnum):
+    """What stands between layers; the names of :data:`moet.teachers.activations.Activation`."""
+
+    relu = "relu"
+    elu = "elu"
+    tanh = "tanh"
+    leaky_relu = "leaky_relu"
+    sigmoid = "sigmoid"
+    silu = "silu"
+    gelu = "gelu"
+    softplus = "softplus"
+    mish = "mish"
+    selu = "selu"
+
+
 class Importance(StrEnum):
     """How much a state matters; the names of :data:`moet.distill.dataset.Importance`."""
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from moet.jit import BORROWING, INLINED
 from moet.model.bins import Bins
+from moet.model.growth import TIE, Cut, Limits, Nodes, Rows
 from moet.model.partitioning import partition
 from moet.model.splits import fill_histogram, purity, scan_histogram, term
 from moet.model.subtree import Scratch, grow_subtree
@@ -24,9 +25,6 @@ from moet.model.table import Table
 from moet.model.tree import LEAF
 
 Criterion = Literal["gini", "entropy"]
-
-TIE = 1e-10
-"""A split must beat an earlier one by this share of the node's weight: rounding must not decide between equals."""
 
 EMPTY = 1e-13
 """A bin below this share of the root's weight is empty: what subtracting histograms leaves over is not a row. Rows
@@ -65,6 +63,30 @@ class GrownTree(NamedTuple):
         return self.class_weight / self.class_weight.sum(axis=1, keepdims=True)
 
 
+class Space(NamedTuple):
+    """Scratch memory of one :class:`Grower`.
+
+    Attributes
+    ----------
+    orders : array of int, shape (2, n_rows + 1)
+        The rows, those of a node side by side; and room to part them.
+    histograms : array of float, shape (depth of the stack, number of bins * n_classes)
+    stack : array of int, shape (depth of the stack, 6)
+        Nodes to do: node, first and last row, depth, histogram slot, and whether that slot is filled.
+    ranges : array of int, shape (depth of the stack, 2, n_features)
+        First and last bin of every feature that may hold rows of the node.
+    scratch, bin_scratch : Scratch
+        For subtrees of few rows, and for the rows of two bins.
+    """
+
+    orders: NDArray[np.int32]
+    histograms: NDArray[np.float64]
+    stack: NDArray[np.int64]
+    ranges: NDArray[np.int32]
+    scratch: Scratch
+    bin_scratch: Scratch
+
+
 class Grower:
     """Grows trees on one table; holds the scratch memory that all of them share."""
 
@@ -79,12 +101,14 @@ class Grower:
             capacity = min(capacity, 2 ** (max_depth + 1) - 1)
         # histograms of few bins, as of one-hot columns, are cheaper than sorting
         sorted_rows = min(SORTED_ROWS, 4 * int(bins.offset[-1]) // max(n_features, 1), n_rows)
-        self._scratch = Scratch.of(n_features, table.n_classes, sorted_rows)
-        self._bin_scratch = Scratch.of(1, table.n_classes, bins.crowd)
-        self._order = np.empty((2, n_rows + 1), dtype=np.int32)  # one more: rows are written before they are counted
-        self._histograms = np.empty((stack, int(bins.offset[-1]) * table.n_classes))
-        self._stack = np.empty((stack, 6), dtype=np.int64)
-        self._ranges = np.empty((stack, 2, n_features), dtype=np.int32)
+        self._space = Space(
+            np.empty((2, n_rows + 1), dtype=np.int32),  # one more: rows are written before they are counted
+            np.empty((stack, int(bins.offset[-1]) * table.n_classes)),
+            np.empty((stack, 6), dtype=np.int64),
+            np.empty((stack, 2, n_features), dtype=np.int32),
+            Scratch.of(n_features, table.n_classes, sorted_rows),
+            Scratch.of(1, table.n_classes, bins.crowd),
+        )
         self._links = np.empty((3, capacity), dtype=np.int32)
         self._threshold = np.empty(capacity)
         self._class_weight = np.empty((capacity, table.n_classes))
@@ -92,19 +116,16 @@ class Grower:
     def grow(self, weight: NDArray[np.float64], options: GrowOptions, leaf_of_row: NDArray[np.int32]) -> GrownTree:
         """Grow a tree on the rows of noticeable weight, and write the leaf of *every* row into ``leaf_of_row``."""
         table, bins = self._table, self._bins
-        rows = (bins.codes, table.X, table.rows, table.y, weight, bins.offset, bins.value, bins.exact)
-        limits = (
+        rows = Rows(bins.codes, table.X, table.rows, table.y, weight, bins.offset, bins.value, bins.exact)
+        limits = Limits(
             min(options.max_depth, self._max_depth),
             float(options.min_samples_leaf),
-            float(options.min_impurity_decrease),
+            float(options.min_impurity_decrease),  # of all weight; the kernels make it a gain
             True if options.criterion == "entropy" else None,
         )
-        grown = (self._links, self._threshold, self._class_weight, leaf_of_row)
-        if len(table) <= len(self._scratch.weight):
-            n_nodes = _grow_small(*rows, *limits, self._order, self._ranges, self._scratch, *grown)
-        else:
-            space = (self._order, self._histograms, self._stack, self._ranges, self._scratch, self._bin_scratch)
-            n_nodes = _grow(*rows, table.n_classes, *limits, *space, *grown)
+        nodes = Nodes(self._links, self._threshold, self._class_weight, leaf_of_row)
+        kernel = _grow_small if len(table) <= len(self._space.scratch.weight) else _grow
+        n_nodes = kernel(rows, limits, self._space, nodes)
         feature, left, right = self._links[:, :n_nodes].copy()
         return GrownTree(feature, self._threshold[:n_nodes].copy(), left, right, self._class_weight[:n_nodes].copy())
 
@@ -156,13 +177,14 @@ def _walk(X: Any, rows: Any, some: Any, n: int, links: Any, threshold: Any, leaf
 
 
 @njit(**INLINED)
-def _begin(y: Any, weight: Any, offset: Any, min_leaf: float, order: Any, span: Any, class_weight: Any) -> Any:
-    """Take the rows of noticeable weight to the root: (how many, their weight, what is negligible, least leaf)."""
+def _begin(rows: Rows, limits: Limits, order: Any, span: Any, class_weight: Any) -> Any:
+    """Take the rows of noticeable weight to the root: (how many, what weight is negligible, limits of this tree)."""
     for c in range(class_weight.shape[1]):
         class_weight[0, c] = 0.0
-    for k in range(len(offset) - 1):
+    for k in range(len(rows.offset) - 1):
         span[0, k] = 0
-        span[1, k] = offset[k + 1] - offset[k] - 1
+        span[1, k] = rows.offset[k + 1] - rows.offset[k] - 1
+    y, weight = rows.y, rows.weight
     root_weight = 0.0
     for i in range(len(y)):
         root_weight += weight[i]
@@ -174,16 +196,15 @@ def _begin(y: Any, weight: Any, offset: Any, min_leaf: float, order: Any, span: 
         n_used += used
         class_weight[0, y[i]] += weight[i] if used else 0.0
     # rounding must not make a leaf of exactly the allowed weight too light
-    min_leaf *= 1.0 - 1e-9
-    return n_used, root_weight, empty, min_leaf if min_leaf > empty else empty
+    min_leaf = limits.min_leaf * (1.0 - 1e-9)
+    least_gain = (limits.least_gain - 1e-12) * root_weight
+    return n_used, empty, Limits(limits.max_depth, min_leaf if min_leaf > empty else empty, least_gain, limits.entropy)
 
 
 @njit(**INLINED)
-def _end(
-    X: Any, rows: Any, weight: Any, empty: float, n_nodes: int, links: Any, threshold: Any, leaf_of_row: Any,
-    spare: Any, counts: Any,
-) -> None:  # fmt: skip
+def _end(rows: Rows, empty: float, n_nodes: int, nodes: Nodes, spare: Any, counts: Any) -> None:
     """Find the leaves of the rows that the tree was not grown on."""
+    leaf_of_row, weight = nodes.leaf_of_row, rows.weight
     if n_nodes == 1:
         for i in range(len(leaf_of_row)):
             leaf_of_row[i] = 0
@@ -192,46 +213,33 @@ def _end(
     for i in range(len(leaf_of_row)):
         spare[n_unused] = i
         n_unused += not weight[i] > 2.0 * empty
-    _walk(X, rows, spare, n_unused, links, threshold, leaf_of_row, counts)
+    _walk(rows.X, rows.at, spare, n_unused, nodes.links, nodes.threshold, leaf_of_row, counts)
 
 
 @njit(**BORROWING)
-def _grow_small(
-    codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, max_depth: int,
-    min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, ranges: Any, scratch: Any, links: Any,
-    threshold: Any, class_weight: Any, leaf_of_row: Any,
-) -> int:  # fmt: skip
+def _grow_small(rows: Rows, limits: Limits, space: Space, nodes: Nodes) -> int:
     """Grow a tree on so few rows that none of its nodes needs a histogram: a fifth of a fit is then not compiled."""
-    order, spare, span = orders[0], orders[1], ranges[0]
-    n_used, root_weight, empty, min_leaf = _begin(y, weight, offset, min_leaf, order, span, class_weight)
+    order, spare, span = space.orders[0], space.orders[1], space.ranges[0]
+    n_used, empty, limits = _begin(rows, limits, order, span, nodes.class_weight)
     zero, one = np.int64(0), np.int64(1)  # literals would have what is called with them compiled twice
-    n_nodes = grow_subtree(
-        scratch, codes, X, rows, y, weight, order, zero, n_used, offset, bin_value, exact, span, zero, zero, one,
-        max_depth, min_leaf, (min_decrease - 1e-12) * root_weight, TIE, entropy, links, threshold, class_weight,
-        leaf_of_row,
-    )  # fmt: skip
-    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, scratch.counts)
+    n_nodes = grow_subtree(space.scratch, rows, order, zero, n_used, span, zero, zero, one, limits, nodes)
+    _end(rows, empty, n_nodes, nodes, spare, space.scratch.counts)
     return n_nodes
 
 
 @njit(**BORROWING)
-def _grow(
-    codes: Any, X: Any, rows: Any, y: Any, weight: Any, offset: Any, bin_value: Any, exact: Any, C: int,
-    max_depth: int, min_leaf: float, min_decrease: float, entropy: bool | None, orders: Any, histograms: Any,
-    stack: Any, ranges: Any, scratch: Any, bin_scratch: Any, links: Any, threshold: Any, class_weight: Any,
-    leaf_of_row: Any,
-) -> Any:  # fmt: skip
-    order = orders[0]
-    spare = orders[1]
-    feature = links[0]
-    left = links[1]
-    right = links[2]
-    n_features = codes.shape[1]
-    n_used, root_weight, empty, min_leaf = _begin(y, weight, offset, min_leaf, order, ranges[0], class_weight)
-    least_gain = (min_decrease - 1e-12) * root_weight
+def _grow(rows: Rows, limits: Limits, space: Space, nodes: Nodes) -> Any:
+    """Grow a tree, large nodes on histograms."""
+    order, spare, ranges = space.orders[0], space.orders[1], space.ranges
+    histograms, stack, scratch = space.histograms, space.stack, space.scratch
+    feature, left, right = nodes.links[0], nodes.links[1], nodes.links[2]
+    codes, y, weight, offset = rows.codes, rows.y, rows.weight, rows.offset
+    class_weight, threshold = nodes.class_weight, nodes.threshold
+    n_features, C = codes.shape[1], class_weight.shape[1]
+    n_used, empty, limits = _begin(rows, limits, order, ranges[0], class_weight)
+    max_depth, min_leaf, entropy = limits.max_depth, limits.min_leaf, limits.entropy
 
-    # The smaller child is always taken next, so the stack holds at most log2(n) larger siblings. Each entry: node,
-    # first and last row, depth, histogram slot, and whether that slot is filled.
+    # the smaller child is always taken next, so the stack holds at most log2(n) larger siblings
     for field in range(6):
         stack[0, field] = 0
     stack[0, 2] = n_used
@@ -243,10 +251,7 @@ def _grow(
         depth, slot, filled = stack[top, 3], stack[top, 4], stack[top, 5]
         span = ranges[top]
         if end - start <= len(scratch.weight):
-            n_nodes = grow_subtree(
-                scratch, codes, X, rows, y, weight, order, start, end, offset, bin_value, exact, span, node, depth,
-                n_nodes, max_depth, min_leaf, least_gain, TIE, entropy, links, threshold, class_weight, leaf_of_row,
-            )  # fmt: skip
+            n_nodes = grow_subtree(scratch, rows, order, start, end, span, node, depth, n_nodes, limits, nodes)
             continue
         node_weight = 0.0
         largest = 0.0
@@ -270,16 +275,16 @@ def _grow(
             best, k, low, high = scan_histogram(
                 histograms[slot], offset, span, total, scratch.sides, min_leaf, tie, empty, entropy
             )
-        if k != LEAF and best - purity(terms, node_weight, entropy) >= least_gain:
+        if k != LEAF and best - purity(terms, node_weight, entropy) >= limits.least_gain:
             cut, middle = partition(
-                bin_scratch, codes, X, rows, y, weight, order, spare, start, end, k, low, high, bin_value[offset[k] :],
-                exact[k], total, class_weight, n_nodes, min_leaf, tie, entropy,
+                space.bin_scratch, rows, order, spare, start, end, Cut(k, low, high), total, limits, tie, n_nodes,
+                class_weight,
             )  # fmt: skip
         if cut == np.inf:
             feature[node] = left[node] = right[node] = LEAF
             threshold[node] = 0.0
             for t in range(start, end):
-                leaf_of_row[order[t]] = node
+                nodes.leaf_of_row[order[t]] = node
             continue
 
         feature[node] = k
@@ -309,5 +314,5 @@ def _grow(
         ranges[top if left_is_smaller else top + 1, 0, k] = low
         top += 2
 
-    _end(X, rows, weight, empty, n_nodes, links, threshold, leaf_of_row, spare, scratch.counts)
+    _end(rows, empty, n_nodes, nodes, spare, scratch.counts)
     return n_nodes

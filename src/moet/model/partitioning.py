@@ -8,21 +8,24 @@ import numpy as np
 from numba import njit
 
 from moet.jit import INTERNAL
+from moet.model.growth import Cut, Limits, Rows
 from moet.model.splits import between, scan_sorted, sort_by_value
+from moet.model.subtree import Scratch
 
 
 @njit(**INTERNAL)
 def partition(
-    scratch: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, spare: Any, start: int, end: int,
-    k: int, low: int, high: int, bin_value: Any, exact: bool, total: Any, class_weight: Any, child: int,
-    min_leaf: float, tie: float, entropy: bool | None,
+    scratch: Scratch, rows: Rows, order: Any, spare: Any, start: int, end: int, split: Cut, total: Any,
+    limits: Limits, tie: float, child: int, class_weight: Any,
 ) -> Any:  # fmt: skip
-    """Split a node on feature ``k`` between bins ``low`` and ``high``: (threshold, first row that goes right).
+    """Split a node where a histogram found it best: (threshold, first row that goes right).
 
     Unless bins are single values, the threshold is moved to the best raw value within the two. The class weights of the
     children (nodes ``child`` and ``child + 1``) are summed anew: those that a histogram gives have the residue of
     subtractions. The threshold is inf if no valid one is found.
     """
+    k, low, high = split.feature, split.low, split.high
+    codes, exact = rows.codes, rows.exact[k]
     for c in range(class_weight.shape[1]):
         class_weight[child, c] = class_weight[child + 1, c] = 0.0
     # Rows that go left stay in ``order``, those that go right begin ``spare``, and those that bins cannot tell end it.
@@ -44,50 +47,50 @@ def partition(
         n_right += goes_right
         doubtful -= np.uint32(1) - goes_left - goes_right
     n_sure = np.int64(middle)
-    _add_classes(y, weight, order, start, n_sure, class_weight[child])
-    cut = between(bin_value[low], bin_value[high])
+    _add_classes(rows, order, start, n_sure, class_weight[child])
+    value = rows.bin_value[rows.offset[k] :]
+    cut = between(value[low], value[high])
     if not exact:
         unsure = spare[doubtful + 1 :]
-        cut = _refined(scratch, X, rows, y, weight, unsure, k, class_weight[child], total, min_leaf, tie, entropy)
+        cut = _refined(scratch, rows, unsure, k, class_weight[child], total, limits, tie)
         for i in unsure:
-            if X[rows[i], k] <= cut:
+            if rows.X[rows.at[i], k] <= cut:
                 order[middle] = i
                 middle += np.uint32(1)
             else:
                 spare[n_right] = i  # not beyond those still to come: there is room for all of them
                 n_right += np.uint32(1)
-        _add_classes(y, weight, order, n_sure, np.int64(middle), class_weight[child])
+        _add_classes(rows, order, n_sure, np.int64(middle), class_weight[child])
     for t in range(n_right):
         order[middle + t] = spare[t]
-    _add_classes(y, weight, order, np.int64(middle), end, class_weight[child + 1])
+    _add_classes(rows, order, np.int64(middle), end, class_weight[child + 1])
     return cut, np.int64(middle)
 
 
 @njit(**INTERNAL)
-def _add_classes(y: Any, weight: Any, order: Any, start: int, end: int, class_weight: Any) -> None:
+def _add_classes(rows: Rows, order: Any, start: int, end: int, class_weight: Any) -> None:
     """Add the weights of some rows to those of their classes."""
     for t in range(start, end):
         i = np.uint32(order[t])
-        class_weight[np.uint32(y[i])] += weight[i]
+        class_weight[np.uint32(rows.y[i])] += rows.weight[i]
 
 
 @njit(**INTERNAL)
 def _refined(
-    scratch: Any, X: Any, rows: Any, y: Any, weight: Any, unsure: Any, k: int, base: Any, total: Any, min_leaf: float,
-    tie: float, entropy: bool | None,
+    scratch: Scratch, rows: Rows, unsure: Any, k: int, base: Any, total: Any, limits: Limits, tie: float
 ) -> float:  # fmt: skip
     """Best threshold on feature ``k`` among some rows, above rows of class weights ``base``; inf if there is none."""
     n = len(unsure)
     value, ids, label = scratch.value[0], scratch.ids[0], scratch.row[1]
     for t in range(n):
         i = np.uint32(unsure[t])
-        value[t] = X[np.uint64(rows[i]), k]
-        label[t] = y[i]
-        scratch.weight[t] = weight[i]
+        value[t] = rows.X[np.uint64(rows.at[i]), k]
+        label[t] = rows.y[i]
+        scratch.weight[t] = rows.weight[i]
     sort_by_value(value, n, scratch.row[2], scratch.counts, ids)
     one, zero = np.int64(1), np.int64(0)  # literals would have what is called with them compiled twice
     _, found, at = scan_sorted(
         scratch.value, scratch.ids, one, zero, n, label, scratch.weight, base, total, scratch.sides,
-        min_leaf, tie, entropy,
+        limits.min_leaf, tie, limits.entropy,
     )  # fmt: skip
     return between(value[ids[at - 1]], value[ids[at]]) if found >= 0 else np.inf

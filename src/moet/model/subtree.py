@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from moet.jit import INTERNAL
 from moet.model.bins import MAX_BINS
+from moet.model.growth import TIE, Limits, Nodes, Rows
 from moet.model.splits import between, distribute, purity, scan_sorted, sort_by_value, term
 from moet.model.tree import LEAF
 
@@ -65,10 +66,9 @@ class Scratch(NamedTuple):
 
 
 @njit(**INTERNAL)
-def _sort_features(
-    scratch: Any, n: int, codes: Any, X: Any, rows: Any, offset: Any, bin_value: Any, exact: Any, span: Any
-) -> int:
+def _sort_features(scratch: Scratch, n: int, rows: Rows, span: Any) -> int:
     """Fill values and orders of the scratch space, and return how many features differ."""
+    codes, exact = rows.codes, rows.exact
     counts = scratch.counts
     row = scratch.row[0]
     bucket = scratch.row[2]
@@ -83,11 +83,11 @@ def _sort_features(
             for t in range(n):
                 code = codes[np.uint32(row[t]), k]
                 bucket[t] = code - lowest
-                value[t] = bin_value[offset[k] + code]
+                value[t] = rows.bin_value[rows.offset[k] + code]
             distribute(bucket, n, span[1, k] - lowest + 1, counts, ids)
         else:
             for t in range(n):
-                value[t] = X[np.uint64(rows[np.uint32(row[t])]), k]
+                value[t] = rows.X[np.uint64(rows.at[np.uint32(row[t])]), k]
             sort_by_value(value, n, bucket, counts, ids)
         if value[ids[0]] < value[ids[n - 1]]:
             scratch.feature[n_lists] = k
@@ -96,7 +96,7 @@ def _sort_features(
 
 
 @njit(**INTERNAL)
-def _hand_down(scratch: Any, n_lists: int, start: int, end: int) -> None:
+def _hand_down(scratch: Scratch, n_lists: int, start: int, end: int) -> None:
     """Put the rows that go left first in every list, keeping their order."""
     goes_left = scratch.row[2]
     spare = scratch.ids[scratch.ids.shape[0] - 1]
@@ -117,21 +117,21 @@ def _hand_down(scratch: Any, n_lists: int, start: int, end: int) -> None:
 
 @njit(**INTERNAL)
 def grow_subtree(
-    scratch: Any, codes: Any, X: Any, rows: Any, y: Any, weight: Any, order: Any, start: int, end: int, offset: Any,
-    bin_value: Any, exact: Any, span: Any, root: int, root_depth: int, n_nodes: int, max_depth: int, min_leaf: float,
-    least_gain: float, tie_share: float, entropy: bool | None, links: Any, threshold: Any, class_weight: Any,
-    leaf_of_row: Any,
+    scratch: Scratch, rows: Rows, order: Any, start: int, end: int, span: Any, root: int, root_depth: int,
+    n_nodes: int, limits: Limits, nodes: Nodes,
 ) -> int:  # fmt: skip
     """Grow all that is below node ``root``, whose rows are ``order[start:end]``, and return the number of nodes."""
     n = end - start
-    feature, left, right = links[0], links[1], links[2]
+    feature, left, right = nodes.links[0], nodes.links[1], nodes.links[2]
+    threshold, class_weight = nodes.threshold, nodes.class_weight
+    max_depth, min_leaf, entropy = limits.max_depth, limits.min_leaf, limits.entropy
     row, label, goes_left = scratch.row[0], scratch.row[1], scratch.row[2]
     stack = scratch.stack
     for t in range(n):
         i = order[start + t]
         row[t] = i
-        label[t] = y[i]
-        scratch.weight[t] = weight[i]
+        label[t] = rows.y[i]
+        scratch.weight[t] = rows.weight[i]
         scratch.ids[0, t] = t
     C = class_weight.shape[1]
     n_lists = np.int64(-1)  # not sorted yet
@@ -153,19 +153,19 @@ def grow_subtree(
         middle = first
         if depth < max_depth and largest < node_weight and node_weight >= 2 * min_leaf:
             if n_lists < 0:
-                n_lists = _sort_features(scratch, n, codes, X, rows, offset, bin_value, exact, span)
+                n_lists = _sort_features(scratch, n, rows, span)
             best, found, middle = scan_sorted(
                 scratch.value, scratch.ids, n_lists, first, last, label, scratch.weight, scratch.nothing, total,
-                scratch.sides, min_leaf, tie_share * node_weight, entropy,
+                scratch.sides, min_leaf, TIE * node_weight, entropy,
             )  # fmt: skip
-            if best - purity(terms, node_weight, entropy) < least_gain:
+            if best - purity(terms, node_weight, entropy) < limits.least_gain:
                 found = -1
         if found < 0:
             feature[node] = left[node] = right[node] = LEAF
             threshold[node] = 0.0
             ids = scratch.ids[own]
             for t in range(first, last):
-                leaf_of_row[row[ids[t]]] = node
+                nodes.leaf_of_row[row[ids[t]]] = node
             continue
 
         ids, value = scratch.ids[found], scratch.value[found]

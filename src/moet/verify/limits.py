@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.jit import clock, seconds_of_compiling
+from moet.jit import THREADS_HAVE_CLOCKS, clock, cpu_clock_of_this_thread, cpu_seconds_of_compiling
 
 Progress = Callable[[float, str], None]
 """Called with the share of the work that is done, as far as one can tell, and a note."""
 
 _LOOK = 0.05
 """Seconds between two looks at the clocks while compiled code runs."""
-
-
-_THREADS_HAVE_CLOCKS = hasattr(time, "pthread_getcpuclockid")
 
 
 class Stopped(Exception):
@@ -42,9 +38,9 @@ class Deadline:
         self.timeout = _seconds(timeout, "timeout")
         self.cpu_limit = _seconds(cpu_limit, "cpu_limit")
         self._start = clock()
-        self._compiling_start = seconds_of_compiling()
+        self._compiling_start = cpu_seconds_of_compiling()
         self._cpu_spent = 0.0  # by threads that have ended
-        self._cpu_clocks = [_cpu_clock_of_this_thread()]
+        self._cpu_clocks = [cpu_clock_of_this_thread()]
         self._lock = threading.Lock()
 
     @property
@@ -57,13 +53,13 @@ class Deadline:
         """Seconds of CPU time since the start."""
         with self._lock:
             spent = self._cpu_spent + sum(clock() for clock in self._cpu_clocks)
-        compiling = seconds_of_compiling() - self._compiling_start  # by the wall clock: more, on a busy machine
+        compiling = cpu_seconds_of_compiling() - self._compiling_start
         return max(0.0, spent - compiling)
 
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Let the calling thread, which is another than that of the search, count, too."""
-        clock = _cpu_clock_of_this_thread() if _THREADS_HAVE_CLOCKS else lambda: 0.0
+        clock = cpu_clock_of_this_thread() if THREADS_HAVE_CLOCKS else lambda: 0.0
         with self._lock:
             self._cpu_clocks.append(clock)
         try:
@@ -116,16 +112,6 @@ def _seconds(value: float | None, name: str) -> float:
     if isinstance(value, bool) or not (isinstance(value, Real) and value >= 0):
         raise InputError(f"{name} must be a number of seconds, at least 0, or None, got {value!r}")
     return float(value)
-
-
-def _cpu_clock_of_this_thread() -> Callable[[], float]:
-    """Clock of the CPU time of the calling thread from now on, which other threads may read, too."""
-    if _THREADS_HAVE_CLOCKS:
-        number = time.pthread_getcpuclockid(threading.get_ident())
-        start = time.clock_gettime(number)
-        return lambda: time.clock_gettime(number) - start
-    begin = time.process_time()  # of all threads
-    return lambda: time.process_time() - begin
 
 
 def _raise_flag(flag: NDArray[np.bool_], left: Callable[[], Callable[[], float] | None], over: threading.Event) -> None:

@@ -60,6 +60,13 @@ class Verdict:
     def __bool__(self) -> bool:
         return isinstance(self, Proved)
 
+    def __str__(self) -> str:
+        """The verdict as a person would tell it; ``repr`` has all of its parts."""
+        return "\n".join([f"{type(self).__name__}: {self._told()}", *(f"Note: {caveat}" for caveat in self.caveats)])
+
+    def _told(self) -> str:
+        raise NotImplementedError
+
     def _repr_html_(self) -> str:
         from moet.notebook import verdict_html
 
@@ -76,6 +83,9 @@ class Proved(Verdict):
     """
 
     certificate: Any = None
+
+    def _told(self) -> str:
+        return (self.claim or "see its certificate").partition("\n")[0]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,6 +115,18 @@ class Refuted(Verdict):
     points: tuple[NDArray[np.float64], ...] = ()
     share: float | None = None
 
+    def _told(self) -> str:
+        if self.trace is not None:
+            begin = ", ".join(f"{x:.6g}" for x in self.trace.states[0])
+            return f"a run of {len(self.trace.actions)} steps from ({begin}) shows it, see its trace"
+        points = [f"({', '.join(f'{x:.6g}' for x in point)})" for point in _points(self)]
+        answers = f", answered {' and '.join(map(str, self.answers))}" if self.answers else ""
+        return " and ".join(map(str, self.rows or points)) + answers
+
+
+def _points(verdict: Refuted) -> tuple[NDArray[np.float64], ...]:
+    return verdict.points or (() if verdict.point is None else (verdict.point,))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Unknown(Verdict):
@@ -117,6 +139,9 @@ class Unknown(Verdict):
     """
 
     reason: str
+
+    def _told(self) -> str:
+        return self.reason
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
