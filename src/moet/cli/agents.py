@@ -68,7 +68,9 @@ def chosen_task(task: str | None) -> Task:
     return resolve(task)
 
 
-def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation: choices.Activation | None, trust: bool) -> Teacher:
+def chosen_teacher(
+    task: Task, named: Named, normalize: Path | None, activation: choices.Activation | None, trust: bool
+) -> Teacher:
     """The agent named on the command line, or the one that comes with the task."""
     _check_options(named, normalize, activation, trust)
     from moet.teachers import Teacher, load
@@ -80,7 +82,9 @@ def chosen_teacher(task: Task, named: Named, normalize: Path | None, activation:
     if named.onnx is not None:
         return Teacher.from_onnx(named.onnx, continuous=task.continuous, normalize=normalize)
     if named.torch is not None:
-        return Teacher.from_torch(named.torch, activation=None if activation is None else activation.value, normalize=normalize)
+        return Teacher.from_torch(
+            named.torch, activation=None if activation is None else activation.value, normalize=normalize
+        )
     if named.folder is not None:
         return Teacher.from_folder(named.folder)
     return load(task.name) if named.agent is None else _imported(named.agent, task)

@@ -63,11 +63,6 @@ class Program(NamedTuple):
     inputs: Floats
     outputs: Ints
 
-    @property
-    def first_line(self) -> int:
-        """Register of the first result."""
-        return len(self.outputs) + self.inputs.shape[1] + len(self.constants)
-
 
 class _Node:
     """A register of the program that is being written."""
