@@ -7,6 +7,7 @@ import pytest
 
 from moet.errors import ExportError
 from moet.shield.c_header import c
+from tests.export.test_c import has_fused_multiply_add
 from tests.processes import run as run_process
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
@@ -78,6 +79,7 @@ def test_digests_stand_at_its_head(cart_shield):
     text = c(cart_shield, name="guard")
     assert cart_shield.system.digest in text
     assert cart_shield.digest in text
+    assert f'#define GUARD_PROOF "{cart_shield.digest}"' in text
     assert "int guard_act(" in text
     assert text.isascii()
 
@@ -85,3 +87,17 @@ def test_digests_stand_at_its_head(cart_shield):
 def test_a_name_that_c_does_not_know_is_refused(cart_shield):
     with pytest.raises(ExportError):
         c(cart_shield, name="1st")
+
+
+@pytest.mark.parametrize("compiler", [name for name in ("gcc", "clang", "g++", "clang++") if shutil.which(name)])
+@pytest.mark.parametrize("flags", [["-O0"], ["-O2", "-march=haswell"]], ids=str)
+@pytest.mark.processes
+def test_the_self_test_passes_in_c_and_in_cpp11(pole_shield, tmp_path, compiler, flags):
+    (tmp_path / "guard.h").write_text(c(pole_shield, name="guard", self_test=True))
+    source = tmp_path / ("main.cpp" if "++" in compiler else "main.c")
+    source.write_text('#include "guard.h"\nint main(void) { return guard_self_test(); }\n')
+    standard = "-std=c++11" if "++" in compiler else "-std=c99"
+    strict = [standard, "-Wall", "-Wextra", "-pedantic", "-Werror"]
+    run_process([compiler, *strict, *flags, str(source), "-o", str(tmp_path / "main"), "-lm"], check=True)
+    if flags == ["-O0"] or has_fused_multiply_add():
+        assert run_process([tmp_path / "main"]).returncode == 0

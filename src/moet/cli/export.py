@@ -41,7 +41,7 @@ class Precision(StrEnum):
 def export(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     to: Annotated[
-        Language, typer.Option(help="A C99 header, an ONNX model, a Python function, a Graphviz drawing, or SMT-LIB.")
+        Language, typer.Option(help="A C header, an ONNX model, a Python function, a Graphviz drawing, or SMT-LIB.")
     ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help='File to write; "-" is stdout.')] = None,
     name: Annotated[str | None, typer.Option(help="C: beginning of every name in the header (default: moet).")] = None,
@@ -50,6 +50,9 @@ def export(
         Precision | None,
         typer.Option(help="C: type of the inputs; approximate has a float32 gate, too (default: float64)."),
     ] = None,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="C: add a function that tries the compiled model on test vectors.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model in another language, with the same answers to the bit.
@@ -57,10 +60,15 @@ def export(
     C, Python and SMT-LIB are for hard models; fit with --hard. The head of a C file says how to compile it. ONNX is
     binary, so it needs a file to be written to.
     """
-    choices = {"name": name, "precision": precision and precision.value, "style": style and style.value}
+    choices = {
+        "name": name,
+        "precision": precision and precision.value,
+        "self_test": self_test or None,
+        "style": style and style.value,
+    }
     options: dict[str, Any] = {option: value for option, value in choices.items() if value is not None}
     if options and to != Language.C:
-        raise ExportError(f"--{min(options)} is an option of --to c")
+        raise ExportError(f"--{min(options).replace('_', '-')} is an option of --to c")
     if output == Path("-"):
         output = None
     if output is not None:

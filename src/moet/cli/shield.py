@@ -23,6 +23,9 @@ def shield(
     ] = None,
     header: Annotated[Path | None, typer.Option("--c", help="File to write the shield to as a C header.")] = None,
     name: Annotated[str, typer.Option(help="Beginning of all names in the header.")] = "shield",
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Add a function to the header that tries the compiled shield.")
+    ] = False,
     ahead: Annotated[int, typer.Option(min=1, help="Steps that it looks ahead, at most.")] = 30,
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +53,7 @@ def shield(
     if header is not None:
         from moet.shield.c_header import c
 
-        write_text(header, c(made, name=name))
+        write_text(header, c(made, name=name, self_test=self_test))
     written = {kind: str(path) for kind, path in (("certificate", output), ("header", header)) if path is not None}
     if as_json:
         found = {"accepted": True, "steps": made.steps, "claim": made.claim}

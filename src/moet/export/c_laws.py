@@ -1,4 +1,4 @@
-"""A hard mixture that answers with numbers as one C99 header: the same outputs to the bit."""
+"""A hard mixture that answers with numbers as one header for C99 and C++11: the same outputs to the bit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import math
 import numpy as np
 
 from moet.errors import ExportError
-from moet.export.c_parts import INDENT, UNFIT, array, gate_loop, inner_nodes, integer, number, string, unfused
+from moet.export.c_parts import INDENT, UNFIT, array, exactly, gate_loop, inner_nodes, integer, number, string, unfused
+from moet.export.c_self_test import integers, numbers
+from moet.export.c_self_test import self_test as write_self_test
 from moet.export.parts import check_hard
+from moet.export.vectors import vectors
 from moet.model.file import digest
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import summary
 from moet.model.tree import LEAF
 
 
-def law_header(mixture: RegressionMixture, name: str, style: str, precision: str) -> str:
+def law_header(mixture: RegressionMixture, name: str, style: str, precision: str, self_test: bool) -> str:
     """Write the header; ``name`` begins all its names."""
     check_hard(mixture, "C")
     if style != "tables" or precision != "float64":
@@ -23,11 +26,10 @@ def law_header(mixture: RegressionMixture, name: str, style: str, precision: str
             f'models that answer with numbers are written with style="tables" and precision="float64", '
             f"got {style!r} and {precision!r}"
         )
-    expert = (
-        gate_loop(mixture, "double", f"{name}_times({{}}, {{}})".format)
-        if mixture.n_experts > 1
-        else "(void)x;\nreturn 0;"
-    )
+    expert = "(void)x;\nreturn 0;"
+    if mixture.n_experts > 1:
+        expert = f"{exactly(name)}\n{gate_loop(mixture, 'double', f'{name}_times({{}}, {{}})'.format)}"
+    test = f"\n{_self_test(mixture, name)}" if self_test else ""
     return f"""\
 {_head(mixture, name)}
 {unfused(name)}
@@ -40,9 +42,26 @@ static inline void {name}_predict(const double x[{mixture.n_features}], double u
 {{
 {_indented(_outputs(mixture, name))}
 }}
-
+{test}
 #endif
 """
+
+
+def _self_test(mixture: RegressionMixture, name: str) -> str:
+    rows = vectors(mixture)
+    tables = [
+        integers("experts", mixture.expert(rows).tolist()),
+        numbers("double", "outputs", mixture.predict_hard(rows).tolist()),
+    ]
+    wrong = f"""\
+double u[{mixture.n_outputs}];
+{name}_predict(x, u);
+for (int o = 0; o < {mixture.n_outputs}; o++) {{
+    if ({name}_expert(x) != experts[i] || u[o] != outputs[i][o]) {{
+        return i + 1;
+    }}
+}}"""
+    return write_self_test(name, "double", rows.tolist(), tables, wrong)
 
 
 def _head(mixture: RegressionMixture, name: str) -> str:
@@ -91,6 +110,7 @@ def _outputs(mixture: RegressionMixture, name: str) -> str:
     roots, children, feature, threshold = inner_nodes(mixture, np.cumsum(is_leaf) - 1)
     node = integer(-n_laws, len(feature))
     lines = [
+        exactly(name),
         "/* a test that is passed leads to the first child; the child -1 - l is the law l */",
         array(f"{node} root[{len(roots)}]", ", ".join(map(str, roots.tolist()))),
     ]

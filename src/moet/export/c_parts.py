@@ -32,22 +32,37 @@ UNFIT = (
 
 
 def unfused(name: str) -> str:
-    """Define ``NAME_times``, a product that is rounded before it is added to anything."""
+    """Define ``NAME_times``, a product that is rounded before it is added to anything, and ``NAME_EXACT``."""
     prefix = name.upper()
     return f"""\
 /* A product that no compiler can fuse with the sum that it is added to, whatever its options: that would round
- * otherwise. GNU C says whether the processor could; if not, no store is needed. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__INTEL_COMPILER) && !defined(__FP_FAST_FMA)
-#define {prefix}_ROUNDED
+ * otherwise. It is hidden from the optimizer, or stored; GNU C says whether other processors could fuse at all. */
+#if defined(__GNUC__) && defined(__SSE2_MATH__)
+#define {prefix}_ROUNDED(product) __asm__("" : "+x"(product))
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define {prefix}_ROUNDED(product) __asm__("" : "+w"(product))
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__FP_FAST_FMA)
+#define {prefix}_ROUNDED(product) (void)0
 #else
-#define {prefix}_ROUNDED volatile
+#define {prefix}_ROUNDED(product) do {{ volatile double kept = product; product = kept; }} while (0)
+#endif
+#if defined(__clang__) || !(defined(__GNUC__) || defined(_MSC_VER)) /* those two do not know it */
+#define {prefix}_EXACT _Pragma("STDC FP_CONTRACT OFF")
+#else
+#define {prefix}_EXACT
 #endif
 static inline double {name}_times(double a, double b)
 {{
-    {prefix}_ROUNDED double product = a * b;
+    double product = a * b;
+    {prefix}_ROUNDED(product);
     return product;
 }}
 """
+
+
+def exactly(name: str) -> str:
+    """First line of a function that adds products: standard C's way to say that nothing is to be fused."""
+    return f"{name.upper()}_EXACT"
 
 
 def gate_loop(mixture: BaseMixture, kind: str, product: Callable[[str, str], str] = "{} * {}".format) -> str:
@@ -99,17 +114,15 @@ def array(declaration: str, *rows: str) -> str:
 
 
 def number(value: float, kind: str) -> str:
-    """Hexadecimal, for the C standard lets a compiler round a decimal number to either neighbour."""
-    suffix = "f" if kind == "float" else ""
+    """The shortest decimal number that is rounded to this value; C++ reads hexadecimal ones from 2017 on only."""
     if value == 0:
-        return f"0.0{suffix}"
-    digits, exponent = value.hex().split("p")
-    return f"{digits.rstrip('0').rstrip('.')}p{exponent}{suffix}"
+        return "0.0f" if kind == "float" else "0.0"
+    return f"{decimal(value, kind)}{'f' if kind == 'float' else ''}"
 
 
 def decimal(value: float, kind: str) -> str:
     """A number for people."""
-    return str(np.float32(value)) if kind == "float" else repr(value)
+    return str(np.float32(value)) if kind == "float" else repr(float(value))
 
 
 def string(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A hard mixture as one C99 header: no allocation, no library, the same answers to the bit."""
+"""A hard mixture as one header for C99 and C++11: no allocation, no library, the same answers to the bit."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from moet.export.c_parts import (
     array,
     check_name,
     decimal,
+    exactly,
     gate_loop,
     inner_nodes,
     integer,
@@ -26,8 +27,11 @@ from moet.export.c_parts import (
     string,
     unfused,
 )
+from moet.export.c_self_test import integers
+from moet.export.c_self_test import self_test as write_self_test
 from moet.export.float32 import gate_band, with_float32_gate, with_float32_thresholds
 from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, walk
+from moet.export.vectors import vectors
 from moet.model.file import as_model, digest
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
@@ -55,8 +59,15 @@ _TYPES = {
 }
 
 
-def c(model: object, *, name: str = "moet", style: Style = "tables", precision: Precision = "float64") -> str:
-    """Write a hard mixture as a C99 header.
+def c(
+    model: object,
+    *,
+    name: str = "moet",
+    style: Style = "tables",
+    precision: Precision = "float64",
+    self_test: bool = False,
+) -> str:
+    """Write a hard mixture as a header for C99 and C++11.
 
     The header defines ``int NAME_predict(const double x[])``, which returns the index of the class,
     ``int NAME_expert(const double x[])``, the index of the expert that answers, and ``NAME_labels``. The numbers in
@@ -81,6 +92,9 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
         every float32 state has the answer that it has when widened to float64. Approximate is for processors whose
         ``double`` is slow: the gate is computed in ``float``, and the header says how near to a boundary of the gate
         the answer may be another one. A single tree has no gate and is exact either way.
+    self_test : bool
+        Whether to add ``int NAME_self_test(void)``, which tries the compiled model on up to 64 rows (on thresholds, in
+        every leaf, near ties that fused operations decide otherwise) and returns 0 if all answers are the model's.
 
     Returns
     -------
@@ -90,7 +104,7 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
     check_name(name)
     held = as_model(model)
     if isinstance(held, RegressionMixture):
-        return law_header(held, name, style, precision)
+        return law_header(held, name, style, precision, self_test)
     mixture = hard_mixture(held, "C")
     for option, value, known in (("style", style, get_args(Style)), ("precision", precision, get_args(Precision))):
         if value not in known:
@@ -102,12 +116,30 @@ def c(model: object, *, name: str = "moet", style: Style = "tables", precision: 
     bodies = write(_rounded(mixture, types), name, types)
     functions = [_function(f"{name}_{suffix}", mixture.n_features, types.state, body) for suffix, body in bodies]
     product = [unfused(name)] if types.gate == "double" and mixture.n_experts > 1 else []
-    return "\n".join([_head(mixture, name, style, types), *product, *functions, "#endif\n"])
+    test = [_self_test(mixture, name, types.state, precision)] if self_test else []
+    return "\n".join([_head(mixture, name, style, types, self_test), *product, *functions, *test, "#endif\n"])
+
+
+def _self_test(mixture: Mixture, name: str, kind: str, precision: Precision) -> str:
+    rows = vectors(mixture, precision)
+    experts, leaves = mixture.leaves(rows)
+    answers = [leaf_class(mixture.trees[j].value[leaf]) for j, leaf in zip(experts, leaves, strict=True)]
+    wrong = f"""\
+if ({name}_expert(x) != experts[i] || {name}_predict(x) != answers[i]) {{
+    return i + 1;
+}}"""
+    return write_self_test(
+        name, kind, rows.tolist(), [integers("experts", experts.tolist()), integers("answers", answers)], wrong
+    )
 
 
 def _product(name: str, kind: str) -> Callable[[str, str], str]:
     """How products of a gate are written: those of doubles so that they are surely rounded."""
     return f"{name}_times({{}}, {{}})".format if kind == "double" else "{} * {}".format
+
+
+def _exact(name: str, kind: str, body: str) -> str:
+    return f"{exactly(name)}\n{body}" if kind == "double" else body
 
 
 def _rounded(mixture: Mixture, types: Types) -> Mixture:
@@ -117,10 +149,10 @@ def _rounded(mixture: Mixture, types: Types) -> Mixture:
     return with_float32_gate(mixture) if types.gate == "float" and mixture.n_experts > 1 else mixture
 
 
-def _head(mixture: Mixture, name: str, style: Style, types: Types) -> str:
+def _head(mixture: Mixture, name: str, style: Style, types: Types, self_test: bool) -> str:
     prefix = name.upper()
     state = f"const {types.state} x[{mixture.n_features}]"
-    includes = "#include <float.h>" + ("\n#include <stdint.h>" if style == "tables" else "")
+    includes = "#include <float.h>" + ("\n#include <stdint.h>" if style == "tables" or self_test else "")
     notes = [f" * {line}\n" for line in textwrap.wrap(_arithmetic(mixture, types), WIDTH)]
     features = [f" * x[{k}]  {string(feature)}\n" for k, feature in enumerate(mixture.feature_names)]
     labels = [f"{INDENT}{string(str(label))}, /* {k} */\n" for k, label in enumerate(mixture.classes.tolist())]
@@ -199,7 +231,7 @@ static inline int {name}(const {state} x[{n_features}])
 
 def _tables(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
     loop = gate_loop(mixture, types.gate, _product(name, types.gate)) if mixture.n_experts > 1 else ""
-    yield "expert", loop or "(void)x;\nreturn 0;"
+    yield "expert", _exact(name, types.gate, loop) if loop else "(void)x;\nreturn 0;"
     yield "predict", _tree_loop(mixture, name, types.state)
 
 
@@ -230,7 +262,8 @@ return -1 - node;"""
 
 def _ifs(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]:
     check_nesting(mixture, 'choose style="tables"')
-    yield "expert", _gate(mixture, types.gate, _product(name, types.gate))
+    gate = _gate(mixture, types.gate, _product(name, types.gate))
+    yield "expert", _exact(name, types.gate, gate) if mixture.n_experts > 1 else gate
     answers = []
     for j, tree in enumerate(mixture.trees):
         if tree.n_nodes == 1:
@@ -244,9 +277,7 @@ def _ifs(mixture: Mixture, name: str, types: Types) -> Iterator[tuple[str, str]]
 def _gate(mixture: Mixture, kind: str, product: Callable[[str, str], str]) -> str:
     unused = "" if mixture.n_experts > 1 and mixture.gate_weights.any() else "(void)x;\n"
     first, *others = [
-        f"\n{INDENT}".join(
-            logit(float(bias), weights, lambda value: f"{number(value, kind)} /* {decimal(value, kind)} */", product)
-        )
+        f"\n{INDENT}".join(logit(float(bias), weights, lambda value: number(value, kind), product))
         for bias, weights in zip(mixture.gate_bias, mixture.gate_weights, strict=True)
     ]
     if not others:

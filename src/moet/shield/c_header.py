@@ -1,4 +1,4 @@
-"""A shield as one C99 header: no allocation, no library, the same decisions to the bit."""
+"""A shield as one header for C99 and C++11: no allocation, no library, the same decisions to the bit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.export.c_parts import INDENT, UNFIT, array, check_name, integer, number, string, unfused
+from moet.export.c_parts import INDENT, UNFIT, array, check_name, exactly, integer, number, string, unfused
+from moet.export.c_self_test import integers
+from moet.export.c_self_test import self_test as write_self_test
+from moet.export.vectors import COUNT
 from moet.model.file import digest
 from moet.shield.kernel import Tables
 from moet.shield.program import Operation
 from moet.shield.shield import Shield
 
 
-def c(shield: Shield, *, name: str = "shield") -> str:
-    """Write a shield as a C99 header.
+def c(shield: Shield, *, name: str = "shield", self_test: bool = False) -> str:
+    """Write a shield as a header for C99 and C++11.
 
     It defines ``int NAME_act(const double x[], int wanted)``, the number of the action to take in the state that is
     seen as ``x``, and ``int NAME_steps_ahead(const double x[], int action)``, positive if the action is allowed. Both
@@ -27,15 +30,44 @@ def c(shield: Shield, *, name: str = "shield") -> str:
     shield : Shield
     name : str
         Beginning of every name that the header defines.
+    self_test : bool
+        Whether to add ``int NAME_self_test(void)``, which tries the compiled shield on 64 states and wishes and returns
+        0 if all decisions are the shield's.
     """
     check_name(name)
     t = shield.tables
     kept, all_below = (_CONDITIONS, _ALL_BELOW) if len(t.safe_rows) else ("", "")
-    functions = _FUNCTIONS.replace("CONDITIONS_KEPT", kept).replace("ALL_BELOW", all_below).replace("NAME", name)
-    text = "\n".join([_head(shield, name), unfused(name), _numbers(t, name), _step(t, name), functions])
+    functions = (
+        _FUNCTIONS.replace("CONDITIONS_KEPT", kept)
+        .replace("ALL_BELOW", all_below)
+        .replace("EXACT", exactly(name))
+        .replace("NAME", name)
+    )
+    test = _self_test(shield, name) if self_test else ""
+    text = "\n".join(
+        [_head(shield, name), unfused(name), _numbers(t, name), _step(t, name), functions, test, "#endif\n"]
+    )
     for key, value in _sizes(t).items():
         text = text.replace(f"@{key}@", str(value))
     return text
+
+
+def _self_test(shield: Shield, name: str) -> str:
+    """States in the box and a little beyond, with every action in turn."""
+    rng, t = np.random.default_rng(0), shield.tables
+    states = rng.uniform(1.1 * t.bottom, 1.1 * t.top, (COUNT, len(t.bottom))) * rng.choice([0.1, 0.5, 1.0], (COUNT, 1))
+    wanted = np.arange(COUNT) % len(shield.system.actions)
+    ahead = [shield.steps_ahead(x, int(a)) for x, a in zip(states, wanted, strict=True)]
+    tables = [
+        integers("wanted", wanted.tolist()),
+        integers("taken", shield.act_many(states, wanted).tolist()),
+        integers("ahead", ahead),
+    ]
+    wrong = f"""\
+if ({name}_act(x, wanted[i]) != taken[i] || {name}_steps_ahead(x, wanted[i]) != ahead[i]) {{
+    return i + 1;
+}}"""
+    return write_self_test(name, "double", states.tolist(), tables, wrong)
 
 
 def _sizes(t: Tables) -> dict[str, int]:
@@ -77,6 +109,11 @@ def _head(shield: Shield, name: str) -> str:
 #if {UNFIT}
 #error "this shield needs 64-bit doubles, rounded after every operation"
 #endif
+
+/* SHA-256 of what was proved, of which system, and of the proof */
+#define {prefix}_POLICY "{digest(shield.policy)}"
+#define {prefix}_SYSTEM "{shield.system.digest}"
+#define {prefix}_PROOF "{shield.digest}"
 """
 
 
@@ -123,10 +160,11 @@ def _step(t: Tables, name: str) -> str:
     # all next states are computed before the first is overwritten
     lines += [f"const double next{k} = {registers[place]};" for k, place in enumerate(t.outputs.tolist())]
     lines += [f"z[{k}] = next{k};" for k in range(n_states)]
-    body = "\n".join(INDENT + line for line in ["(void)action;", *lines])
+    body = "\n".join(INDENT + line for line in [exactly(name), "(void)action;", *lines])
     return f"""\
 static inline double {name}_polynomial(const double coefficients[], double q)
 {{
+    {exactly(name)}
     double value = coefficients[{len(t.sines) - 1}];
     for (int k = {len(t.sines) - 2}; k >= 0; k--) {{
         value = {name}_times(value, q) + coefficients[k];
@@ -189,6 +227,7 @@ static inline int NAME_all_below(
 _FUNCTIONS = """\
 static inline int NAME_within(const double z[], double error)
 {
+    EXACT
     for (int i = 0; i < @STATES@; i++) {
         const double reach = NAME_times(error, NAME_shape[i]);
         if (!(z[i] - NAME_bottom[i] >= reach && NAME_top[i] - z[i] >= reach)) {
@@ -200,6 +239,7 @@ static inline int NAME_within(const double z[], double error)
 
 static inline int NAME_below(const double z[], double error, const double row[], double spread, double limit)
 {
+    EXACT
     double value = NAME_times(row[0], z[0]);
     for (int k = 1; k < @STATES@; k++) {
         value += NAME_times(row[k], z[k]);
@@ -224,6 +264,7 @@ static inline int NAME_in_cell(const double z[], double error, const double limi
 
 static inline int NAME_expert(const double z[], double logits[])
 {
+    EXACT
     int best = 0;
     for (int j = 0; j < @EXPERTS@; j++) {
         double logit = NAME_gate[j][0];
@@ -241,6 +282,7 @@ static inline int NAME_expert(const double z[], double logits[])
 /* action of the policy wherever the state is within the error, whatever is seen of it; -1 if that is not sure */
 static inline int NAME_sure_action(const double z[], double error)
 {
+    EXACT
     double logits[@EXPERTS@];
     const int best = NAME_expert(z, logits);
     for (int j = 0; j < @EXPERTS@; j++) {
@@ -316,6 +358,4 @@ static inline int NAME_act(const double x[@STATES@], int wanted)
     const int own = NAME_policy(x);
     return own == wanted || NAME_steps_ahead(x, wanted) > 0 ? wanted : own;
 }
-
-#endif
 """
