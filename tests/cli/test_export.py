@@ -48,7 +48,7 @@ def test_options_of_c(run, model):
     assert result.stdout == export.c(MIXTURE, name="pilot", style="ifs", precision="float32")
     assert run("export", model, "--to", "c", "--self-test").stdout == export.c(MIXTURE, self_test=True)
     refused = run("export", model, "--to", "python", "--self-test")
-    assert (refused.exit_code, refused.stderr) == (Exit.USAGE, "moet: --self-test is an option of --to c\n")
+    assert (refused.exit_code, refused.stderr) == (Exit.USAGE, "moet: error: --self-test is an option of --to c\n")
 
 
 def test_onnx_is_a_file(run, model, soft_model, tmp_path):
