@@ -111,8 +111,9 @@ def _has_answer(mixture: BaseMixture, rows: Floats) -> NDArray[np.bool_]:
     sound: NDArray[np.bool_] = np.isfinite(rows).all(axis=1)
     sound &= np.isfinite(_logits(mixture, np.where(sound[:, None], rows, 0.0))).all(axis=1)
     slopes = [np.abs(tree.slope).max(axis=(0, 1)) for tree in mixture.trees if getattr(tree, "slope", None) is not None]
-    with np.errstate(all="ignore"):
-        sound &= np.isfinite(np.abs(rows) @ np.sum(slopes, axis=0)) if slopes else True
+    if slopes:
+        with np.errstate(all="ignore"):
+            sound &= np.isfinite(np.abs(rows) @ np.sum(slopes, axis=0))
     return sound
 
 
