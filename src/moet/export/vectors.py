@@ -108,7 +108,7 @@ def _largest(logits: Floats) -> NDArray[np.intp]:
 
 def _has_answer(mixture: BaseMixture, rows: Floats) -> NDArray[np.bool_]:
     """Rows that are finite and whose logits and outputs are: a model of numbers has no answer otherwise."""
-    sound: NDArray[np.bool_] = np.isfinite(rows).all(axis=1)
+    sound = np.asarray(np.isfinite(rows).all(axis=1))
     sound &= np.isfinite(_logits(mixture, np.where(sound[:, None], rows, 0.0))).all(axis=1)
     slopes = [np.abs(tree.slope).max(axis=(0, 1)) for tree in mixture.trees if getattr(tree, "slope", None) is not None]
     if slopes:
