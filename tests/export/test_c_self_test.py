@@ -8,7 +8,7 @@ import pytest
 
 from moet import Mixture, Tree, export
 from moet.export.c_parts import number
-from moet.export.vectors import COUNT, vectors
+from moet.export.vectors import COUNT, self_test_rows
 from tests.processes import run
 
 from .samples import random_mixture
@@ -100,9 +100,9 @@ def test_a_number_that_was_changed_fails_it(tmp_path):
 @pytest.mark.parametrize("precision", ["float64", "float32", "float32-approximate"])
 def test_vectors_reach_leaves_meet_thresholds_and_are_always_the_same(precision):
     mixture = SAMPLES["real"]
-    rows = vectors(mixture, precision)
+    rows = self_test_rows(mixture, precision)
     assert len(rows) == COUNT
-    assert np.array_equal(rows, vectors(mixture, precision))
+    assert np.array_equal(rows, self_test_rows(mixture, precision))
     assert len(np.unique(rows, axis=0)) == len(rows)
     assert len(set(zip(*map(np.ndarray.tolist, mixture.leaves(rows)), strict=True))) > 20
     if precision == "float64":
@@ -113,7 +113,7 @@ def test_vectors_reach_leaves_meet_thresholds_and_are_always_the_same(precision)
 
 
 def test_wide_models_have_fewer_vectors():
-    rows = vectors(Mixture(np.eye(2, 5000), [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], [0, 1]))
+    rows = self_test_rows(Mixture(np.eye(2, 5000), [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], [0, 1]))
     assert rows.shape == (4, 5000)
 
 

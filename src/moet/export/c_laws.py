@@ -11,7 +11,7 @@ from moet.export.c_parts import INDENT, UNFIT, array, exactly, gate_loop, inner_
 from moet.export.c_self_test import integers, numbers
 from moet.export.c_self_test import self_test as write_self_test
 from moet.export.parts import check_hard
-from moet.export.vectors import vectors
+from moet.export.vectors import self_test_rows
 from moet.model.file import digest
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import summary
@@ -48,7 +48,7 @@ static inline void {name}_predict(const double x[{mixture.n_features}], double u
 
 
 def _self_test(mixture: RegressionMixture, name: str) -> str:
-    rows = vectors(mixture)
+    rows = self_test_rows(mixture)
     tables = [
         integers("experts", mixture.expert(rows).tolist()),
         numbers("double", "outputs", mixture.predict_hard(rows).tolist()),

@@ -31,7 +31,7 @@ from moet.export.c_self_test import integers
 from moet.export.c_self_test import self_test as write_self_test
 from moet.export.float32 import gate_band, with_float32_gate, with_float32_thresholds
 from moet.export.parts import check_nesting, hard_mixture, leaf_class, logit, walk
-from moet.export.vectors import vectors
+from moet.export.vectors import self_test_rows
 from moet.model.file import as_model, digest
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
@@ -121,7 +121,7 @@ def c(
 
 
 def _self_test(mixture: Mixture, name: str, kind: str, precision: Precision) -> str:
-    rows = vectors(mixture, precision)
+    rows = self_test_rows(mixture, precision)
     experts, leaves = mixture.leaves(rows)
     answers = [leaf_class(mixture.trees[j].value[leaf]) for j, leaf in zip(experts, leaves, strict=True)]
     wrong = f"""\

@@ -18,7 +18,7 @@ NUMBERS = 20_000
 """Most numbers that the vectors of one model may have: a row of a wide table is long."""
 
 
-def vectors(mixture: BaseMixture, precision: str = "float64") -> Floats:
+def self_test_rows(mixture: BaseMixture, precision: str = "float64") -> Floats:
     """Rows for a self-test, finite and representable in the type of the states.
 
     Up to a quarter are ties of the gate that a fused multiply-add would decide otherwise; then come rows of leaves that

@@ -28,7 +28,6 @@ from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
-from moet.verify.sums.exact import ExactSum
 from moet.verify.sums.forest import SumOfTrees, one_row, sum_of, two_rows
 from moet.verify.sums.search import search_cases
 
@@ -186,7 +185,7 @@ class _Pair:
         self._mixture, self._rows, self._groups, self._bad, self._seed = mixture, rows, groups, bad, seed
         self._schema = schema_of_model(mixture)
         self._space = Space(rows, free, order)
-        self._exact = ExactSum(mixture) if is_sum(mixture) else ExactMixture(mixture)
+        self._exact = sum_of(mixture).exact if is_sum(mixture) else ExactMixture(mixture)
         self._labels = mixture.classes.tolist()
 
     def answered(self, kind: str, claim: dict[str, Any], deadline: Deadline) -> Proved | Refuted | Unknown:

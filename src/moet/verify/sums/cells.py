@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class Cells:
         """Number of variables that are tested."""
         return len(self.variables)
 
-    @property
+    @cached_property
     def last(self) -> NDArray[np.int32]:
         """Last cell of every variable."""
         return np.array([len(own) for own in self.cuts], dtype=np.int32)

@@ -19,15 +19,12 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import as_float
 from moet.verify.inputs.distance import Norm
-from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Recourse, Unknown
 from moet.verify.rows.costs import Costs, Kind
 from moet.verify.rows.domain import Domain, Values, schema_of_model
-from moet.verify.rows.space import Space
-from moet.verify.sums.cells import Cells
 from moet.verify.sums.exact import ExactSum
-from moet.verify.sums.forest import Forest, one_row, sum_of
+from moet.verify.sums.forest import one_row, sum_of
 from moet.verify.sums.prices import Prices
 from moet.verify.sums.search import TIED, CaseSearch, problem_of
 
@@ -73,15 +70,13 @@ class CheapestVote:
     ) -> None:
         self._mixture, self._x, self._rows, self._deadline = mixture, x, rows, deadline
         self._wanted, self._kind = list(wanted), cost[0]
-        self._exact = ExactSum(mixture)
         self.costs = Costs(*cost, rows, x)
         trees = sum_of(mixture)
-        self._cells = Cells(trees.cuts, Space(rows))
-        self._forest = Forest(trees, self._cells)
+        self._exact, forest = trees.exact, trees.forest(rows)
+        self._cells = forest.cells
         self._prices = Prices.of(*cost, rows, self._cells, x)
         self._problems = {
-            answer: problem_of(self._cells, self._forest, one_row(answer, len(mixture.classes)), self._prices)
-            for answer in wanted
+            answer: problem_of(forest, one_row(answer, len(mixture.classes)), self._prices) for answer in wanted
         }
         self._searches: list[CaseSearch] = []
         self._base = self._prices.base
@@ -157,9 +152,9 @@ class CheapestVote:
         """Whether a row is answered as wanted, in exact arithmetic and as deployed."""
         return all(answer in self._wanted for answer in self._exact.answers(y))
 
-    def random_row(self, Y: Floats) -> Floats | None:
+    def cheapest_of(self, Y: Floats, answers: NDArray[np.int64]) -> Floats | None:
         """The cheapest of some rows that is answered as wanted."""
-        hits = Y[np.isin(self._mixture.votes(Y).argmax(axis=1), self._wanted)]
+        hits = Y[np.isin(answers, self._wanted)]
         order = np.argsort(self._prices.rough(hits, self._cells))
         return next((y for y in hits[order] if self.shows(y)), None)
 
@@ -192,7 +187,8 @@ def cheapest_sum(
     question = CheapestVote(mixture, x, rows, wanted, cost, deadline)
     counts = cost[0] == "columns"
     limit = math.inf if at_most is None else math.floor(at_most) + 1.0 if counts else at_most + GAP * max(1.0, at_most)
-    first = question.random_row(_near_rows(rows, x, seed))
+    near = _near_rows(rows, x, seed)
+    first = question.cheapest_of(near, mixture.votes(near).argmax(axis=1))
     if first is not None and float(question.costs.of(first)) >= limit:
         first = None
     found = question.run(first, limit)
@@ -236,8 +232,8 @@ def closest_sum(
     if wanted is None:
         return Unknown(reason=_TIED_HERE, effort={"seconds": deadline.seconds})
     question = CheapestVote(mixture, x, rows, wanted, cost, deadline)
-    X = sample_inputs([mixture], lo, hi, _TRIES, np.random.default_rng(seed))
-    first = question.random_row(np.concatenate([np.clip(x, lo, hi)[None, :], X]))
+    inside = np.clip(x, lo, hi)
+    first = inside if question.shows(inside) else question.cheapest_of(*sum_of(mixture).sample(lo, hi, _TRIES, seed))
     found = question.run(first, math.inf)
     if isinstance(found, str):
         return Unknown(reason=found, effort={"boxes": question.boxes, "seconds": deadline.seconds})
@@ -272,10 +268,10 @@ def wanted_classes(mixture: Mixture, x: Floats, label: Any) -> list[int] | None:
     labels = mixture.classes.tolist()
     if label is not None:
         return [labels.index(label)]
-    votes = ExactSum(mixture).votes(x.tolist())
+    trees = sum_of(mixture)
+    votes = trees.exact.votes(x.tolist())
     own = votes.index(max(votes))
     others = [c for c in range(len(labels)) if c != own]
-    trees = sum_of(mixture)
     doubt = Fraction(trees.band, 2**trees.bits)
     is_sure = all(Fraction(votes[own] - votes[c], 2**ExactSum.UNITS) > doubt for c in others)
     return others if is_sure else None

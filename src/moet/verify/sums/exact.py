@@ -23,20 +23,26 @@ class ExactSum:
 
     def __init__(self, mixture: Mixture) -> None:
         self._trees = [
-            (tree.feature.tolist(), tree.threshold.tolist(), tree.left.tolist(), tree.right.tolist(), tree.value)
+            (
+                tree.feature.tolist(),
+                tree.threshold.tolist(),
+                tree.left.tolist(),
+                tree.right.tolist(),
+                tree.value.tolist(),
+            )
             for tree in mixture.trees
         ]
         self._mixture = mixture
 
     def votes(self, x: Sequence[float | Fraction]) -> list[int]:
         """Sum of the votes for every class, in units of 2^-1074; numbers of ``x`` may be fractions, too."""
-        totals = [0] * len(self._mixture.classes)
+        leaves = []
         for feature, threshold, left, right, value in self._trees:
             node = 0
-            while feature[node] != LEAF:
-                node = (left if x[feature[node]] <= threshold[node] else right)[node]
-            totals = [total + self._whole(vote) for total, vote in zip(totals, value[node].tolist(), strict=True)]
-        return totals
+            while (k := feature[node]) != LEAF:
+                node = left[node] if x[k] <= threshold[node] else right[node]
+            leaves.append(value[node])
+        return [sum(map(self._whole, votes)) for votes in zip(*leaves, strict=True)]
 
     def _whole(self, vote: float) -> int:
         numerator, denominator = vote.as_integer_ratio()
@@ -49,8 +55,9 @@ class ExactSum:
 
     def answers(self, x: NDArray[np.float64]) -> tuple[int, int]:
         """Index of the class that answers ``x`` as deployed, and in exact arithmetic."""
-        shares = self._mixture.votes(x[None, :])[0]
-        deployed = int(shares.argmax())
-        if np.delete(shares, deployed).max(initial=-1.0) < shares[deployed] - self._SURE:
+        shares = self._mixture.votes(x[None, :])[0].tolist()
+        top = max(shares)
+        deployed = shares.index(top)
+        if sum(share > top - self._SURE for share in shares) == 1:
             return deployed, deployed
         return deployed, self.answer(x.tolist())

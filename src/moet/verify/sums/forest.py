@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
 from moet.model.mixture import Mixture
+from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.rows.domain import Domain
+from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
+from moet.verify.sums.exact import ExactSum
+from moet.verify.sums.problem import Problem
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -69,6 +75,24 @@ class SumOfTrees:
         self.up = np.ceil(np.ldexp(flat.value, self.bits)).astype(np.int64)
         self.down = np.floor(np.ldexp(flat.value, self.bits)).astype(np.int64)
         self.band = math.ceil(math.ldexp(n_trees * (n_trees + 16) * 2.1, self.bits - 50)) + 4 * n_trees
+        self.exact = ExactSum(mixture)
+        self._mixture = mixture
+        self._last: tuple[Domain, Forest] | None = None
+        self._sampled: tuple[Any, tuple[Floats, Ints]] | None = None
+
+    def forest(self, rows: Domain) -> Forest:
+        """Leaves that rows of a domain get to; those of the last domain are kept, for the next question is of it."""
+        if self._last is None or self._last[0] != rows:
+            self._last = rows, Forest(self, Cells(self.cuts, Space(rows)))
+        return self._last[1]
+
+    def sample(self, lo: Floats, hi: Floats, n: int, seed: int) -> tuple[Floats, Ints]:
+        """Random inputs of a box, and which class answers each; those of the last box are kept, too."""
+        key = lo.tobytes(), hi.tobytes(), n, seed
+        if self._sampled is None or self._sampled[0] != key:
+            X = sample_inputs([self._mixture], lo, hi, n, np.random.default_rng(seed))
+            self._sampled = key, (X, self._mixture.votes(X).argmax(axis=1))
+        return self._sampled[1]
 
 
 def sum_of(mixture: Mixture) -> SumOfTrees:
@@ -90,10 +114,13 @@ class Forest:
         The nodes, numbered through all trees.
     start : array of int
         First of every tree.
+    problems : dict
+        What :func:`moet.verify.sums.search.problem_of` made of it, by goals, without prices.
     """
 
     def __init__(self, trees: SumOfTrees, cells: Cells) -> None:
-        self._trees, self._cells = trees, cells
+        self._trees, self.cells = trees, cells
+        self.problems: dict[tuple[Goal, ...], Problem] = {}
         cut_start = np.cumsum([0, *(len(own) for own in cells.cuts)])
         cuts = np.concatenate([*cells.cuts, np.empty(0)])
         parts = [
@@ -120,7 +147,7 @@ class Forest:
     @cached_property
     def slots(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Variables that each tree tests, and where it cuts them."""
-        found: tuple[Ints, Ints, Ints, Ints] = _slots(self.lo, self.hi, self.start, self._cells.last)
+        found: tuple[Ints, Ints, Ints, Ints] = _slots(self.lo, self.hi, self.start, self.cells.last)
         return found
 
 

@@ -117,15 +117,25 @@ class CaseSearch:
         certificate.add(bytes(codes), refs)
 
 
-def problem_of(cells: Cells, forest: Forest, goals: Sequence[Goal], prices: Prices | None = None) -> Problem:
+def problem_of(forest: Forest, goals: Sequence[Goal], prices: Prices | None = None) -> Problem:
     """The case that all goals are met, for the kernel; without prices all rows cost the same."""
-    prices = prices or Prices.free(cells)
-    lead, band = forest.leads(goals)
+    key = tuple(goals)
+    if key not in forest.problems:
+        forest.problems[key] = _without_prices(forest, goals)
+    problem = forest.problems[key]
+    return (
+        problem if prices is None else problem._replace(**{n: getattr(prices, n) for n in ("cost", "home", "largest")})
+    )
+
+
+def _without_prices(forest: Forest, goals: Sequence[Goal]) -> Problem:
+    cells, (lead, band) = forest.cells, forest.leads(goals)
     starts, members, spare = cells.groups()
     cell_start = np.cumsum([0, *(cells.last.astype(np.int64) + 1)])
+    free = Prices.free(cells)
     return Problem(
         forest.lo, forest.hi, forest.start, lead, band, *forest.slots, cell_start, cells.group_of(), starts, members,
-        spare, cells.orders(), prices.cost, prices.home, prices.largest,
+        spare, cells.orders(), free.cost, free.home, free.largest,
     )  # fmt: skip
 
 
@@ -178,7 +188,7 @@ def search_cases(
     forest = Forest(trees, cells)
     boxes, reason = 0, None
     for goals in cases:
-        search = CaseSearch(cells, problem_of(cells, forest, goals), deadline)
+        search = CaseSearch(cells, problem_of(forest, goals), deadline)
         search.run()
         boxes += search.boxes
         for box in (search.found, search.doubtful):

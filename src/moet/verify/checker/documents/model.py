@@ -116,25 +116,34 @@ class PlainModel(NamedTuple):
         return self.prediction == "hard" or len(self.trees) == 1
 
 
-_READ: dict[int, tuple[dict[str, Any], PlainModel]] = {}
-"""Mixtures that still exist, by their identity: the document that was made of them, and what was read from it."""
+_READ: dict[int, tuple[Any, PlainModel]] = {}
+"""Mixtures that still exist, by their identity: what they were made of, and what was read from that."""
 
 
 def plain_model(model: Any) -> PlainModel:
     """Read a model that answers with labels: a file, the JSON document of one, or an object that holds a mixture.
 
-    Many questions may be about one mixture, which is read again only if its document has changed: NumPy lets one write
-    to arrays that were frozen.
+    Many questions may be about one mixture, which is read again only if some byte of it has changed: NumPy lets one
+    write to arrays that were frozen.
     """
     if isinstance(model, str | os.PathLike | dict) or type(model).__name__ != "Mixture":
         return read_model(model, _plain)
-    document = _document_of(model)
+    content = _content_of(model)
     if id(model) not in _READ:
         weakref.finalize(model, _READ.pop, id(model), None)
-    elif _READ[id(model)][0] == document:
+    elif _READ[id(model)][0] == content:
         return _READ[id(model)][1]
-    _READ[id(model)] = document, read_model(model, _plain)
+    _READ[id(model)] = content, read_model(model, _plain)
     return _READ[id(model)][1]
+
+
+def _content_of(model: Any) -> list[Any]:
+    """All that the document of a mixture is made of, arrays as types and bytes."""
+    arrays = [model.gate_weights, model.gate_bias, model.classes]
+    arrays += [getattr(tree, name) for tree in model.trees for name in ARRAYS]
+    schema = None if model.schema is None else model.schema.document()
+    rest = [schema, model.prediction, model.feature_names, model.sharpness, len(model.trees)]
+    return [*rest, *((array.dtype, array.shape, array.tobytes()) for array in arrays)]
 
 
 def read_model(model: Any, read: Callable[[dict[str, Any]], T]) -> T:

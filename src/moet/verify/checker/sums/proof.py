@@ -35,6 +35,10 @@ Goal = list[tuple[int, int, int]]
 """Row, class and rival of every lead that is added."""
 
 
+Votes = list[tuple[int, int]]
+"""Of every class, rounded up and rounded down."""
+
+
 class Leaf(NamedTuple):
     """Cells of a leaf, or of a pair of leaves, by variable, and the leads of every goal there."""
 
@@ -149,8 +153,8 @@ def _wanted(answer: Any, row: list[Any], model: PlainModel, records: Records) ->
         return [c for c, label in enumerate(model.classes) if typed(label) == typed(answer)]
     records.meter.spend(10 * sum(len(tree.feature) for tree in model.trees))
     row = [float(x) if float(x) == x else x for x in row]  # which compare sooner
-    leaves = [tree.value[_leaf(tree, row)] for tree in model.trees]
-    most, least = ([sum(_up(s * v[c]) for v in leaves) * s for c in range(len(model.classes))] for s in (1, -1))
+    leaves = [votes[_leaf(tree, row)] for tree, votes in zip(model.trees, votes_of(model), strict=True)]
+    most, least = ([sum(votes[c][side] for votes in leaves) for c in range(len(model.classes))] for side in (0, 1))
     own = most.index(max(most))
     if any(least[own] - vote <= _band(len(leaves)) for c, vote in enumerate(most) if c != own):
         raise CertificateError("the answer at the row itself is too close to call")
@@ -191,7 +195,10 @@ def _check_case(
 ) -> None:
     """Raise unless no possible row, or pair of them, meets all goals."""
     whole = space.settle(space.body, prices)
-    trees = [_leaves(space, whole or space.body, tree, goals, records.meter) for tree in model.trees]
+    trees = [
+        _leaves(space, whole or space.body, tree, votes, goals, records.meter)
+        for tree, votes in zip(model.trees, votes_of(model), strict=True)
+    ]
     bands = [len(goal) * _band(len(trees)) for goal in goals]
     users: list[list[int]] = [[] for _ in space.cuts]
     for t, leaves in enumerate(trees):
@@ -200,29 +207,56 @@ def _check_case(
     _walk(_Sums(space, users, bands, prices, records.meter), trees, whole, records)
 
 
-def _leaves(space: CellSpace, body: Body, tree: PlainTree, goals: list[Goal], meter: Meter) -> list[Leaf]:
+def _leaves(
+    space: CellSpace, body: Body, tree: PlainTree, votes: list[Votes], goals: list[Goal], meter: Meter
+) -> list[Leaf]:
     """Leaves of a tree, or pairs of them, that the rows of a case may reach, with the leads of every goal."""
     reached = [_reached(space, body, tree, own) for own in space.maps]
-    pairs = [(leaf,) for leaf in reached[0]]
-    if len(reached) == 2:
+    if len(reached) == 1:
+        found = [Leaf(leaf.cells, _leads(goals, votes[leaf.node])) for leaf in reached[0]]
+    else:
         meter.spend(10 * len(reached[0]) * len(reached[1]))
-        pairs = [(a, b) for a in reached[0] for b in reached[1] if _meet(space, a, b)]  # type: ignore[misc]
-    found = []
-    for pair in pairs:
-        cells = dict(pair[0].cells)
-        for k, (low, high) in pair[-1].cells.items():
-            first, last = cells.get(k, (low, high))
-            cells[k] = max(first, low), min(last, high)
-        values = [tree.value[leaf.node] for leaf in pair]
-        leads = tuple(sum(_up(values[r][c]) + _up(-values[r][rival]) for r, c, rival in goal) for goal in goals)
-        found.append(Leaf(cells, leads))
+        found = [
+            Leaf(_common(a.cells, b.cells), _leads(goals, votes[a.node], votes[b.node]))
+            for a in reached[0]
+            for b in reached[1]
+            if _meet(space, a, b)
+        ]
     meter.spend(10 * (len(tree.feature) + len(found) * (1 + len(goals))))
     return found
 
 
-def _up(value: float) -> int:
+def _leads(goals: list[Goal], *votes: Votes) -> tuple[int, ...]:
+    """The largest that the leads of every goal may be."""
+    return tuple([sum([votes[r][c][0] - votes[r][rival][1] for r, c, rival in goal]) for goal in goals])
+
+
+def _common(a: dict[int, tuple[int, int]], b: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    cells = dict(a)
+    for k, (low, high) in b.items():
+        first, last = cells.get(k, (low, high))
+        cells[k] = max(first, low), min(last, high)
+    return cells
+
+
+_VOTES: dict[str, list[list[Votes]]] = {}
+"""Votes of the last models, by digest."""
+_MOST_KEPT = 4
+
+
+def votes_of(model: PlainModel) -> list[list[Votes]]:
+    """Votes of every node of every tree, rounded up and down to whole numbers; read once for many questions."""
+    if model.digest not in _VOTES:
+        while len(_VOTES) >= _MOST_KEPT:
+            _VOTES.pop(next(iter(_VOTES)))
+        _VOTES[model.digest] = [[[_rounded(v) for v in value] for value in tree.value] for tree in model.trees]
+    return _VOTES[model.digest]
+
+
+def _rounded(value: float) -> tuple[int, int]:
+    """A vote in units of 2^-64, rounded up and rounded down."""
     numerator, denominator = value.as_integer_ratio()
-    return -((-numerator << _BITS) // denominator)
+    return -((-numerator << _BITS) // denominator), (numerator << _BITS) // denominator
 
 
 def _meet(space: CellSpace, a: Reached, b: Reached) -> bool:
