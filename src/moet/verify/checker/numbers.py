@@ -20,7 +20,7 @@ def exactly(value: Fraction) -> str:
     numerator, denominator = abs(value.numerator), value.denominator
     if denominator == 1 and numerator < 10**_SHORT:
         return str(value.numerator)
-    for digits in range(1, _SHORT):
+    for digits in range(1, _SHORT if denominator < 10**_SHORT else 0):
         scaled, rest = divmod(numerator * 10**digits, denominator)
         if rest == 0 and scaled < 10**_SHORT:
             whole = str(scaled).rjust(digits + 1, "0")

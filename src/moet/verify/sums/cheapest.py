@@ -238,7 +238,8 @@ def closest_sum(
     if isinstance(found, str):
         return Unknown(reason=found, effort={"boxes": question.boxes, "seconds": deadline.seconds})
     y = None if found.point is None else question.with_few_changes(found.point)
-    bound = _claimed(found.at_least, False, None if y is None else question.costs.of(y), None)
+    away = None if y is None else question.costs.of(y)
+    bound = _claimed(found.at_least, False, away, None)
     claim = {
         "model": digest(mixture),
         "lo": json_sides(lo),
@@ -255,7 +256,7 @@ def closest_sum(
         distance=math.inf if bound is None else as_float(bound),
         exact_distance=None,
         point=y,
-        point_distance=math.inf if y is None else up(question.costs.of(y)),
+        point_distance=math.inf if away is None else up(away),
         answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
         certificate=certificate,
         effort={"boxes": question.boxes, "seconds": deadline.seconds},

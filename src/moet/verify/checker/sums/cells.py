@@ -14,7 +14,7 @@ from math import lcm
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents.model import PlainModel
+from moet.verify.checker.documents.model import PlainModel, PlainTree
 from moet.verify.checker.documents.schema import PlainColumn
 
 Number = Any  # a float, an integer or a Fraction: all are exact, and compare exactly
@@ -74,6 +74,8 @@ class CellSpace:
                 if feature >= 0:
                     thresholds[feature].add(threshold)
         self.parts = list(parts)
+        self._tests: dict[tuple[int, int], list[int]] = {}
+        self._scaled: tuple[int, list[list[int]]] | None = None
         self.whole: list[bool] = []
         self.sides: list[tuple[Side, Side]] = []
         self.cuts: list[list[Number]] = []
@@ -124,6 +126,13 @@ class CellSpace:
             return len(self.cuts[variable])
         return bisect_left(self.cuts[variable], place)
 
+    def tests(self, row: int, number: int, tree: PlainTree) -> list[int]:
+        """What :meth:`test` says of every node of a tree, the model's with this number, as one of the rows sees it."""
+        if (row, number) not in self._tests:
+            own, pairs = self.maps[row], zip(tree.feature, tree.threshold, strict=True)
+            self._tests[row, number] = [-1 if k < 0 else self.test(own[k], threshold) for k, threshold in pairs]
+        return self._tests[row, number]
+
     def settle(self, body: Body, prices: Prices | None) -> Body | None:
         """A body as small as its possible rows that cost less than the limit; None if it has none."""
         low, high = list(body.low), list(body.high)
@@ -145,9 +154,7 @@ class CellSpace:
 
     def prices(self, row: Sequence[Fraction], kind: str, weights: Sequence[Fraction], limit: Fraction) -> Prices:
         """What cells cost a row that becomes another, times a number that makes all of it whole."""
-        sides = (side for pair in self.sides for side in pair if side is not None)
-        numbers = (*row, *sides, *(cut for own in self.cuts for cut in own))
-        unit = lcm(*{number.as_integer_ratio()[1] for number in numbers})
+        unit = lcm(self._cuts_by_unit()[0], *{number.as_integer_ratio()[1] for number in row})
         scale = lcm(limit.denominator, *(weight.denominator for weight in weights))
         if unit.bit_length() + scale.bit_length() > _MOST_BITS:
             raise CertificateError("costs have too many digits")
@@ -167,6 +174,15 @@ class CellSpace:
         used = [k for k, own in enumerate(costs) if any(own)]
         return Prices(costs, least, int(limit * scale) * unit, kind == "largest", used)
 
+    def _cuts_by_unit(self) -> tuple[int, list[list[int]]]:
+        """A number that makes all sides and cuts whole, and the cuts times that number."""
+        if self._scaled is None:
+            sides = (side for pair in self.sides for side in pair if side is not None)
+            numbers = (*sides, *(cut for own in self.cuts for cut in own))
+            unit = lcm(*{number.as_integer_ratio()[1] for number in numbers})
+            self._scaled = unit, [[_times(cut, unit) for cut in own] for own in self.cuts]
+        return self._scaled
+
     def _category(self, k: int, is_here: bool, is_tested: bool, price: int) -> list[int]:
         """The price of another category is paid where the present one is left; if no tree asks for that, elsewhere."""
         if not self.cuts[k]:
@@ -181,7 +197,8 @@ class CellSpace:
 
     def _changes(self, k: int, x: Fraction, unit: int) -> list[int]:
         """How far a number is from every cell, times the unit."""
-        (low, high), cuts = self.sides[k], [_times(cut, unit) for cut in self.cuts[k]]
+        (low, high), (part, scaled) = self.sides[k], self._cuts_by_unit()
+        cuts = [cut * (unit // part) for cut in scaled[k]]
         here, step = _times(x, unit), unit if self.whole[k] else 0
         bottoms = [None if low is None else _times(low, unit), *(cut + step for cut in cuts)]
         tops = [*cuts, None if high is None else _times(high, unit)]

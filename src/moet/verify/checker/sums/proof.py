@@ -88,11 +88,23 @@ def check_closest(claim: claims.Closest, model: PlainModel, records: Records) ->
     """Raise :class:`CertificateError` unless the wanted answers keep the distance."""
     if claim.distance == 0:
         return
-    space, prices = CellSpace(_parts_of_box(claim.box, model), model), None
+    space, prices = _space_of_box(claim.box, model), None
     if claim.distance is not None:
         kind = "largest" if claim.norm == "linf" else "sum"
         prices = space.prices(claim.point, kind, [Fraction(1)] * len(model.columns), claim.distance)
     _check_answers(space, _wanted(claim.answer, claim.point, model, records), model, records, prices)
+
+
+_SPACES: dict[tuple[str, str], CellSpace] = {}
+"""The last space of a box: many questions may be about inputs of one box."""
+
+
+def _space_of_box(box: claims.Body, model: PlainModel) -> CellSpace:
+    key = model.digest, repr((box.lo, box.hi))
+    if key not in _SPACES:
+        _SPACES.clear()
+        _SPACES[key] = CellSpace(_parts_of_box(box, model), model)
+    return _SPACES[key]
 
 
 def _parts_of_box(box: claims.Body, model: PlainModel) -> list[Part]:
@@ -196,8 +208,8 @@ def _check_case(
     """Raise unless no possible row, or pair of them, meets all goals."""
     whole = space.settle(space.body, prices)
     trees = [
-        _leaves(space, whole or space.body, tree, votes, goals, records.meter)
-        for tree, votes in zip(model.trees, votes_of(model), strict=True)
+        _leaves(space, whole or space.body, (t, tree), votes, goals, records.meter)
+        for t, (tree, votes) in enumerate(zip(model.trees, votes_of(model), strict=True))
     ]
     bands = [len(goal) * _band(len(trees)) for goal in goals]
     users: list[list[int]] = [[] for _ in space.cuts]
@@ -208,10 +220,16 @@ def _check_case(
 
 
 def _leaves(
-    space: CellSpace, body: Body, tree: PlainTree, votes: list[Votes], goals: list[Goal], meter: Meter
+    space: CellSpace,
+    body: Body,
+    numbered: tuple[int, PlainTree],
+    votes: list[Votes],
+    goals: list[Goal],
+    meter: Meter,
 ) -> list[Leaf]:
     """Leaves of a tree, or pairs of them, that the rows of a case may reach, with the leads of every goal."""
-    reached = [_reached(space, body, tree, own) for own in space.maps]
+    number, tree = numbered
+    reached = [_reached(space.tests(r, number, tree), body, tree, own) for r, own in enumerate(space.maps)]
     if len(reached) == 1:
         found = [Leaf(leaf.cells, _leads(goals, votes[leaf.node])) for leaf in reached[0]]
     else:
@@ -268,7 +286,8 @@ def _meet(space: CellSpace, a: Reached, b: Reached) -> bool:
     return all(a.cells.get(i, (0, 0))[0] <= b.cells.get(j, (0, len(space.cuts[j])))[1] for i, j in space.orders)
 
 
-def _reached(space: CellSpace, body: Body, tree: PlainTree, variables: list[int]) -> list[Reached]:
+def _reached(tests: list[int], body: Body, tree: PlainTree, variables: list[int]) -> list[Reached]:
+    """Leaves that some row of a body gets to; ``tests`` are the last cells in which the tests of the nodes hold."""
     found: list[Reached] = []
     stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
     while stack:
@@ -277,12 +296,15 @@ def _reached(space: CellSpace, body: Body, tree: PlainTree, variables: list[int]
             found.append(Reached(cells, node))
             continue
         k = variables[tree.feature[node]]
-        last = space.test(k, tree.threshold[node])
+        last = tests[node]
         low, high = cells.get(k, (body.low[k], body.high[k]))
-        if high > last:
-            stack.append((tree.right[node], {**cells, k: (max(low, last + 1), high)} if low <= last else cells))
-        if low <= last:
-            stack.append((tree.left[node], {**cells, k: (low, min(high, last))} if high > last else cells))
+        if high <= last:
+            stack.append((tree.left[node], cells))
+        elif low > last:
+            stack.append((tree.right[node], cells))
+        else:
+            stack.append((tree.right[node], {**cells, k: (last + 1, high)}))
+            stack.append((tree.left[node], {**cells, k: (low, last)}))
     return found
 
 
