@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import bundles, files, forgeries, inputs, loops, outputs, shields, soft, sums
+from attack import bundles, files, forgeries, inputs, loops, outputs, plants, rows, shields, soft, sums
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -75,6 +75,10 @@ KINDS = {
     "three states": Kind(loops.attack_three_states, 0.2),
     "long paths": Kind(loops.attack_long, 0.3),
     "forged": Kind(forgeries.forge, 22),
+    "rows": Kind(rows.attack_rows, 1),
+    "forged claim": Kind(rows.forge_claim, 4),
+    "plant": Kind(plants.attack_plant, 1),
+    "forged plant": Kind(plants.forge_plant, 4),
     "forged shield": Kind(shields.attack_shield, 2),
     "hostile file": Kind(files.attack_file, 3),
     "two meanings": Kind(files.attack_meaning, 6.3),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from attack.judge import Plain, PlainTree
 from moet.errors import CertificateError
 from moet.verify import Certificate
+from moet.verify.checker.documents.laws import read_laws
 from moet.verify.checker.documents.model import plain_model
 from moet.verify.checker.documents.system import read_system
 
@@ -82,6 +83,14 @@ def model_digest(document: Any) -> str | None:
     """Digest that a forger finds for a model; None if the checker cannot read it."""
     try:
         return plain_model(document).digest
+    except CertificateError:
+        return None
+
+
+def laws_digest(document: Any) -> str | None:
+    """The same for a model that answers with numbers."""
+    try:
+        return read_laws(document).digest
     except CertificateError:
         return None
 

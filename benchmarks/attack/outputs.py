@@ -71,6 +71,24 @@ class PlainLaws(NamedTuple):
         return sums
 
 
+def plain_laws(document: dict[str, Any]) -> PlainLaws:
+    """A document of version 2 in lists."""
+    trees, value, slope = [], [], []
+    for tree in document["trees"]:
+        first, n = len(value), len(tree["feature"])
+        tests = [tree[name] for name in ("feature", "threshold", "left", "right")]
+        trees.append(PlainTree(*tests, list(range(first, first + n))))
+        value += tree["value"]
+        slope += tree.get("slope") or [None] * n
+    gate = Plain(document["gate"]["weights"], document["gate"]["bias"], trees, list(range(len(value))))
+    sides = document["outputs"]
+    low, high = (
+        [math.copysign(math.inf, sign) if v is None else v for v in sides[name]]
+        for name, sign in (("low", -1), ("high", 1))
+    )
+    return PlainLaws(gate, value, slope, low, high)
+
+
 def nasty_laws(rng: np.random.Generator, n_features: int, number: Number) -> RegressionMixture:
     """Gate and tests of a nasty mixture, nasty laws behind them, clipped on some sides."""
     frame = nasty_mixture(rng, n_features, 2, number)

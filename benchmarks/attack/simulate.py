@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import mpmath
 import numpy as np
@@ -60,6 +60,14 @@ class PlainSystem(NamedTuple):
         )
 
 
+class Seeing(Protocol):
+    """A system of which a policy sees the states."""
+
+    @property
+    def float32(self) -> bool:
+        """Whether what is seen is rounded to float32."""
+
+
 def half_spaces(conditions: Sequence[dict[str, Any]]) -> list[HalfSpace]:
     """Coefficients and bounds of conditions."""
     return [([Fraction(c) for c in half["coefficients"]], Fraction(half["bound"])) for half in conditions]
@@ -93,7 +101,7 @@ def between(side: Side, rng: np.random.Generator) -> Fraction:
     return side[0] + share * (side[1] - side[0])
 
 
-def seen(system: PlainSystem, state: Sequence[Any], noise: Sequence[Fraction]) -> list[float]:
+def seen(system: Seeing, state: Sequence[Any], noise: Sequence[Fraction]) -> list[float]:
     return [_rounded(_sum(value, error), system.float32) for value, error in zip(state, noise, strict=True)]
 
 
@@ -115,12 +123,18 @@ def _moved(system: PlainSystem, state: Sequence[Any], action: int) -> list[Any]:
     if dynamics["kind"] == "affine":
         rows = zip(dynamics["matrix"], dynamics["offsets"][action], strict=True)
         return [sum((Fraction(a) * v for a, v in zip(row, state, strict=True)), Fraction(add)) for row, add in rows]
+    named = dict(zip(system.states, state, strict=True))
+    named |= {name: Fraction(values[action]) for name, values in dynamics["inputs"].items()}
+    return moved_by(dynamics["let"], dynamics["step"], named)
+
+
+def moved_by(let: Sequence[Sequence[str]], step: Sequence[str], named: dict[str, Any]) -> list[Any]:
+    """Values of the equations of a step, with many digits."""
     names = {**_FUNCTIONS, "number": mpmath.mpf}
-    names |= {name: _many_digits(value) for name, value in zip(system.states, state, strict=True)}
-    names |= {name: _many_digits(Fraction(values[action])) for name, values in dynamics["inputs"].items()}
-    for name, text in dynamics["let"]:
+    names |= {name: _many_digits(value) for name, value in named.items()}
+    for name, text in let:
         names[name] = _evaluated(text, names)
-    return [_evaluated(text, names) for text in dynamics["step"]]
+    return [_evaluated(text, names) for text in step]
 
 
 def _evaluated(text: str, names: dict[str, Any]) -> Any:
