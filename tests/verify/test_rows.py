@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from random_tables import all_rows, random_model, random_schema, random_sum
 
 from moet import Box, Column, Mixture, Schema, Tree, verify
@@ -44,6 +46,28 @@ def test_always_and_equivalent_are_right_about_all_rows(seed):
     verdict = verify.equivalent(model, other)
     assert bool(verdict) == (exact_answers(model, rows) == exact_answers(other, rows))
     assert verify.equivalent(model, model.prune()).checked
+
+
+def closest_amount(x, threshold, norm, largest):
+    schema = Schema([Column("amount", "integer", ("amount",), -largest, largest)])
+    tree = Tree([0, -1, -1], [float(threshold), 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [0, 1]])
+    return verify.closest(Mixture([[0.0]], [0.0], [tree], ["low", "high"], schema=schema), [float(x)], norm)
+
+
+AMOUNTS = st.integers(-(2**40), 2**40 - 1)
+
+
+@given(AMOUNTS, AMOUNTS, st.sampled_from(["l1", "linf"]))
+@example(1169, 1404, "linf")
+def test_closest_of_large_whole_numbers_is_exact(x, threshold, norm):
+    """A radius just below the distance may not be rounded up to it: 1169 + 235.99999999999997 is no row but 1404."""
+    found, wanted = closest_amount(x, threshold, norm, 2**40), threshold + (x <= threshold)
+    assert (found.checked, found.point.tolist()) == (True, [float(wanted)])
+    assert found.distance <= abs(wanted - x) <= found.point_distance
+
+
+def test_closest_ends_where_no_number_lies_between_two_distances():
+    assert closest_amount(0, 2**53 - 1, "linf", 2**53).point.tolist() == [2.0**53]
 
 
 @pytest.mark.parametrize("seed", range(30, 60))

@@ -81,10 +81,11 @@ class Values:
         """What is at most ``radius`` from a cell; a change of category is 1."""
         if self.column.kind == "category":
             return self if radius >= 1 else self.fixed(features)
-        low, high = max(self.low, features[0] - radius), min(self.high, features[0] + radius)
-        if self.column.is_whole:
-            low, high = math.ceil(low), math.floor(high)
-        return replace(self, low=float(low), high=float(high))
+        ends = features[0] - radius, features[0] + radius
+        if self.column.is_whole:  # exactly: 1169 + 235.99999999999997 would be 1405
+            steps = np.floor(radius)
+            ends = features[0] - steps, features[0] + steps
+        return replace(self, low=float(max(self.low, ends[0])), high=float(min(self.high, ends[1])))
 
     def with_cell(self, features: Floats) -> Values:
         """These values, wide enough for a cell that need not be among them."""

@@ -71,7 +71,9 @@ def _nearest_by_largest(
     near, far = 0.0, float(question.cost(best))
     whole = all(part.column.kind != "number" for part in rows.values)
     while far - near > (0.5 if whole and far >= 1.0 else _GAP * max(1.0, far)) and far > 0.0:
-        middle = (near + far) / 2.0
+        middle = near + (far - near) / 2.0
+        if not near < middle < far:  # no float64 number is between them
+            break
         found = question.any_row(rows.within(x, dict.fromkeys(weights, middle)))
         if isinstance(found, str):
             return Unknown(reason=found, effort={"seconds": deadline.seconds})

@@ -179,7 +179,7 @@ def row_of(value: Any, model: PlainModel) -> list[Fraction]:
 
 
 def ball(rows: Rows, row: list[Fraction], radius: list[Fraction]) -> Rows:
-    """What is within a radius of a row: the ends of real intervals are rounded to float64 numbers."""
+    """What is within a radius of a row: exact for whole numbers, ends of other intervals rounded to float64."""
     near = []
     for values, r in zip(rows, radius, strict=True):
         column, low, high, allowed = values
@@ -188,11 +188,11 @@ def ball(rows: Rows, row: list[Fraction], radius: list[Fraction]) -> Rows:
             own = x.index(Fraction(1))
             near.append(values._replace(allowed=sorted({*allowed, own}) if r >= 1 else [own]))
             continue
-        least = max(min(low, x[0]), Fraction(float(x[0]) - float(r)))
-        most = min(max(high, x[0]), Fraction(float(x[0]) + float(r)))
         if column.is_whole:
-            least, most = Fraction(ceil(least)), Fraction(floor(most))
-        near.append(values._replace(low=least, high=most))
+            ends = Fraction(ceil(x[0] - r)), Fraction(floor(x[0] + r))
+        else:
+            ends = Fraction(float(x[0]) - float(r)), Fraction(float(x[0]) + float(r))
+        near.append(values._replace(low=max(min(low, x[0]), ends[0]), high=min(max(high, x[0]), ends[1])))
     return near
 
 
