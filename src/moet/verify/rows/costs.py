@@ -50,14 +50,14 @@ class Costs:
     def of(self, y: Floats) -> Fraction:
         """Exact cost of becoming ``y``."""
         parts = [Fraction(0)]
-        changed = y != self.x
+        changed = set(np.flatnonzero(y != self.x).tolist())
         for part in self._rows.values:
             own = list(part.features)
-            if not changed[own].any():
+            if changed.isdisjoint(own):
                 continue
             weight = Fraction(self.weights[part.column.name])
             if part.column.kind == "category" or self.kind == "columns":
-                change = Fraction(int(not np.array_equal(y[own], self.x[own])))
+                change = Fraction(1)
             else:
                 change = abs(Fraction(float(y[own[0]])) - Fraction(float(self.x[own[0]])))
             parts.append(weight * change)

@@ -97,16 +97,48 @@ class Cells:
                 order[number[i], 1] = number[j]
         return order
 
+    @cached_property
+    def start(self) -> Ints:
+        """Where the cells of every variable begin, if all stand one after another; and where the last ones end."""
+        return np.cumsum([0, *(self.last.astype(np.int64) + 1)])
+
+    @cached_property
+    def owner(self) -> Ints:
+        """Which feature of the space each cell is of, all cells one after another."""
+        return np.repeat(self.variables, self.last + 1)
+
+    @cached_property
+    def bottom(self) -> Floats:
+        """Where every cell begins: a cut, which is not in it, or the least whole number of it."""
+        pairs = zip(self.cuts, self.variables, strict=True)
+        parts = [np.concatenate([[self.low[k]], own + 1.0 if self.whole[k] else own]) for own, k in pairs]
+        return np.concatenate([*parts, np.empty(0)])
+
+    @cached_property
+    def least(self) -> Floats:
+        """Least float64 number of every cell."""
+        is_open = ~self.whole[self.owner]
+        is_open[self.start[:-1]] = False
+        return np.where(is_open, np.nextafter(self.bottom, np.inf), self.bottom)
+
+    @cached_property
+    def top(self) -> Floats:
+        """Largest number of every cell."""
+        pairs = zip(self.cuts, self.variables, strict=True)
+        return np.concatenate([*(np.append(own, self.high[k]) for own, k in pairs), np.empty(0)])
+
     def places(self, z: Floats) -> Box:
         """The cell of every variable at a point."""
-        pairs = zip(self.cuts, self.variables, strict=True)
-        return np.array([np.searchsorted(own, z[k]) for own, k in pairs], dtype=np.int32)
+        is_above = z[self.owner] > self.top
+        is_above[self.start[1:] - 1] = False  # the last cell has no cut above it
+        counts = np.concatenate([[0], np.cumsum(is_above)])[self.start]
+        return np.diff(counts).astype(np.int32)
 
     def point(self, lo: Box, hi: Box, near: Floats) -> Floats:
         """A possible point of a box of cells: near another one, where there is a choice."""
         z = np.clip(near, self.low, self.high)
-        for i, k in enumerate(self.variables):
-            z[k] = self._nearest(i, int(lo[i]), int(hi[i]), near[k])
+        first = self.start[:-1]
+        z[self.variables] = np.minimum(np.maximum(near[self.variables], self.least[first + lo]), self.top[first + hi])
         for group in self.space.groups:
             z[group] = self._category(group, lo, hi, near)
         for i, j in self.space.orders:
@@ -116,20 +148,9 @@ class Cells:
 
     def _least(self, variable: int, lo: Box) -> float:
         places = np.flatnonzero(self.variables == variable)
-        return float(self.low[variable]) if not len(places) else self._bottom(int(places[0]), int(lo[places[0]]))
-
-    def _bottom(self, i: int, cell: int) -> float:
-        """Least number of a cell."""
-        k = self.variables[i]
-        if cell == 0:
-            return float(self.low[k])
-        cut = self.cuts[i][cell - 1]
-        return float(cut + 1.0 if self.whole[k] else np.nextafter(cut, np.inf))
-
-    def _nearest(self, i: int, lo: int, hi: int, value: float) -> float:
-        k = self.variables[i]
-        top = float(self.high[k]) if hi == len(self.cuts[i]) else float(self.cuts[i][hi])
-        return min(max(value, self._bottom(i, lo)), top)
+        if not len(places):
+            return float(self.low[variable])
+        return float(self.least[self.start[places[0]] + lo[places[0]]])
 
     def _category(self, group: Ints, lo: Box, hi: Box, near: Floats) -> Floats:
         """The category that is near, if it is possible, or the first one that is."""

@@ -132,7 +132,7 @@ class CheapestVote:
 
     def _price(self, y: Floats) -> float:
         """What the cheapest row of the same cells costs, which need not be a row of float64 numbers."""
-        return float(self._prices.rough(y[None, :], self._cells)[0])
+        return self._prices.at(y, self._cells)
 
     def _search(self, answer: int, limit: float) -> CaseSearch:
         return CaseSearch(self._cells, self._problems[answer], self._deadline, limit)
@@ -160,9 +160,10 @@ class CheapestVote:
 
     def with_few_changes(self, y: Floats) -> Floats:
         """Undo the changes of columns that need not change."""
+        changed = set(np.flatnonzero(y != self._x).tolist())
         for part in self._rows.values:
             own = list(part.features)
-            if np.array_equal(y[own], self._x[own]) or not part.contains(self._x[own]):
+            if changed.isdisjoint(own) or not part.contains(self._x[own]):
                 continue
             undone = y.copy()
             undone[own] = self._x[own]

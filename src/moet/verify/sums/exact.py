@@ -55,7 +55,7 @@ class ExactSum:
 
     def answers(self, x: NDArray[np.float64]) -> tuple[int, int]:
         """Index of the class that answers ``x`` as deployed, and in exact arithmetic."""
-        shares = self._mixture.votes(x[None, :])[0].tolist()
+        shares = self._mixture._flat.soft_votes(x[None, :])[0].tolist()
         top = max(shares)
         deployed = shares.index(top)
         if sum(share > top - self._SURE for share in shares) == 1:

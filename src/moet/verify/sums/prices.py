@@ -28,30 +28,30 @@ class Prices(NamedTuple):
     @classmethod
     def free(cls, cells: Cells) -> Prices:
         """Nothing costs anything."""
-        return cls(np.zeros(int(cells.last.sum()) + cells.n), np.zeros(cells.n, dtype=np.int32), False)
+        return cls(np.zeros(int(cells.start[-1])), np.zeros(cells.n, dtype=np.int32), False)
 
     @classmethod
     def of(cls, kind: Kind, weights: dict[str, float], rows: Domain, cells: Cells, x: Floats) -> Prices:
         """Costs of becoming another row than ``x``; a variable of a group costs where its category is left or taken."""
-        parts, home, number = [], [], cells.variable_of[0]
+        weight = np.array([weights[part.column.name] for part in rows.values])[_column_of(rows)]
+        cost = _numbers(cells, x, kind == "columns") * weight[cells.owner]
         for part in rows.values:
-            own = [i for i in number[list(part.features)] if i >= 0]
-            weight = weights[part.column.name]
-            if part.column.kind == "category":
-                prices = _categories(own, cells, x, weight)
-            else:
-                prices = [_number(cells, int(i), x, weight, kind == "columns") for i in own]
-            parts += prices
-            home += [int(np.argmin(costs)) for costs in prices]
-        cost = np.concatenate([*parts, np.empty(0)])
+            own = [int(i) for i in cells.variable_of[0][list(part.features)] if i >= 0]
+            if part.column.kind == "category" and own:
+                places = cells.start[own][:, None] + [0, 1]
+                cost[places] = _categories(own, cells, x, weights[part.column.name])
+        home = [int(np.argmin(own)) for own in np.split(cost, cells.start[1:-1])] if cells.n else []
         return cls(cost, np.array(home, dtype=np.int32), kind == "largest", _base(kind, weights, rows, cells, x))
+
+    def at(self, y: Floats, cells: Cells) -> float:
+        """Least cost of the cells of one row."""
+        costs = self.cost[cells.start[:-1] + cells.places(y)]
+        return float(costs.max(initial=0.0) if self.largest else costs.sum())
 
     def rough(self, Y: Floats, cells: Cells) -> Floats:
         """Least costs of the cells of rows."""
         places = np.array([np.searchsorted(own, Y[:, k]) for own, k in zip(cells.cuts, cells.variables, strict=True)])
-        costs = (
-            self.cost[places + np.cumsum([0, *(cells.last[:-1] + 1)])[:, None]] if cells.n else np.zeros((1, len(Y)))
-        )
+        costs = self.cost[places + cells.start[:-1, None]] if cells.n else np.zeros((1, len(Y)))
         total: Floats = costs.max(axis=0) if self.largest else costs.sum(axis=0)
         return total
 
@@ -74,15 +74,15 @@ def _categories(own: list[int], cells: Cells, x: Floats, weight: float) -> list[
     return [leave if is_here else take for is_here in here]
 
 
-def _number(cells: Cells, i: int, x: Floats, weight: float, counts: bool) -> Floats:
-    k = cells.variables[i]
-    cuts = cells.cuts[i]
-    bottom = np.concatenate([[cells.low[k]], cuts + 1.0 if cells.whole[k] else cuts])
-    top = np.concatenate([cuts, [cells.high[k]]])
-    change = np.maximum(np.maximum(bottom - x[k], x[k] - top), 0.0)
+def _column_of(rows: Domain) -> list[int]:
+    """Number of the column of every feature."""
+    return [c for c, part in enumerate(rows.values) for _ in part.features]
+
+
+def _numbers(cells: Cells, x: Floats, counts: bool) -> Floats:
+    """How far every cell is from a row, or whether the row is elsewhere."""
+    here, bottom, top = x[cells.owner], cells.bottom, cells.top
     if counts:
-        is_home = (
-            (x[k] >= bottom) & (x[k] <= top) & ~((x[k] == bottom) & (np.arange(len(bottom)) > 0) & ~cells.whole[k])
-        )
-        return np.where(is_home, 0.0, weight)
-    return weight * change
+        return ((here < cells.least) | (here > top)).astype(np.float64)
+    change: Floats = np.maximum(np.maximum(bottom - here, here - top), 0.0)
+    return change

@@ -32,7 +32,7 @@ TIED = (
 """Why a question has no answer though all boxes were looked at."""
 
 _LEVELS = 1000
-_FIRST_NODES, _MOST_NODES = 4096, 20_000_000
+_FIRST_NODES, _MOST_NODES = 512, 20_000_000
 _PATIENCE = 1000
 """Nodes between two looks at the clock."""
 
@@ -131,10 +131,9 @@ def problem_of(forest: Forest, goals: Sequence[Goal], prices: Prices | None = No
 def _without_prices(forest: Forest, goals: Sequence[Goal]) -> Problem:
     cells, (lead, band) = forest.cells, forest.leads(goals)
     starts, members, spare = cells.groups()
-    cell_start = np.cumsum([0, *(cells.last.astype(np.int64) + 1)])
     free = Prices.free(cells)
     return Problem(
-        forest.lo, forest.hi, forest.start, lead, band, *forest.slots, cell_start, cells.group_of(), starts, members,
+        forest.lo, forest.hi, forest.start, lead, band, *forest.slots, cells.start, cells.group_of(), starts, members,
         spare, cells.orders(), free.cost, free.home, free.largest,
     )  # fmt: skip
 
@@ -159,8 +158,7 @@ def _scratch(p: Problem, last: NDArray[np.int32], limit: float) -> Scratch:
 
 
 def _room(nodes: int) -> Tree:
-    small, large = np.empty((2, nodes), dtype=np.int32), np.empty((2, nodes), dtype=np.int64)
-    return Tree(small[0].copy(), small[1].copy(), large[0].copy(), large[1].copy())
+    return Tree(*(np.empty(nodes, dtype=kind) for kind in (np.int32, np.int32, np.int64, np.int64)))
 
 
 class Outcome(NamedTuple):
