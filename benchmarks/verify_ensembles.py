@@ -147,7 +147,7 @@ def lines(name: str, n_trees: int, n_rows: int, seed: int) -> Iterator[str]:
     right = float(np.mean(mixture.predict(X[held_out]) == y[held_out]))
     yield f"{name}, {n_trees} trees of depth {DEPTH}, {mixture.size.leaves} leaves, {right:.2f} of the rows are right"
     ensemble, asked = add_tree(mixture), X[held_out]
-    by_moet(mixture, asked[0])  # compiles
+    by_moet(mixture, asked[0])  # compiles, and reads the model
     ours = [by_moet(mixture, x) for x in asked]
     yield told("MoET", mixture, asked, ours)
     second = mixture.predict(asked) == 1

@@ -40,6 +40,7 @@ class Cells:
 
     def __init__(self, cuts: Sequence[Floats], space: Space) -> None:
         self.space = space
+        self._placed: tuple[Floats, Ints] | None = None
         low, high = space.body.lo, space.body.hi
         inside = []
         features = np.empty(space.n, dtype=np.int64)
@@ -133,6 +134,13 @@ class Cells:
         is_above[self.start[1:] - 1] = False  # the last cell has no cut above it
         counts = np.concatenate([[0], np.cumsum(is_above)])[self.start]
         return np.diff(counts).astype(np.int32)
+
+    def all_places(self, Z: Floats) -> Ints:
+        """The cell of every variable (rows) at many points (columns); those of the last points are kept."""
+        if self._placed is None or self._placed[0] is not Z:
+            pairs = zip(self.cuts, self.variables, strict=True)
+            self._placed = Z, np.array([np.searchsorted(own, Z[:, k]) for own, k in pairs])
+        return self._placed[1]
 
     def point(self, lo: Box, hi: Box, near: Floats) -> Floats:
         """A possible point of a box of cells: near another one, where there is a choice."""

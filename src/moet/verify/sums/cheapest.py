@@ -154,9 +154,9 @@ class CheapestVote:
 
     def cheapest_of(self, Y: Floats, answers: NDArray[np.int64]) -> Floats | None:
         """The cheapest of some rows that is answered as wanted."""
-        hits = Y[np.isin(answers, self._wanted)]
-        order = np.argsort(self._prices.rough(hits, self._cells))
-        return next((y for y in hits[order] if self.shows(y)), None)
+        hits = np.flatnonzero(np.isin(answers, self._wanted))
+        order = np.argsort(self._prices.rough(Y, self._cells)[hits])
+        return next((Y[i] for i in hits[order] if self.shows(Y[i])), None)
 
     def with_few_changes(self, y: Floats) -> Floats:
         """Undo the changes of columns that need not change."""

@@ -19,7 +19,7 @@ class ExactSum:
     """All float64 numbers are multiples of two to the power of minus this."""
 
     _SURE = 1e-9
-    """Sums of votes, as shares of their number, that differ by more differ in exact arithmetic, too."""
+    """Sums of votes, as shares of their number, that differ by more differ in exact arithmetic and as deployed, too."""
 
     def __init__(self, mixture: Mixture) -> None:
         self._trees = [
@@ -36,13 +36,17 @@ class ExactSum:
 
     def votes(self, x: Sequence[float | Fraction]) -> list[int]:
         """Sum of the votes for every class, in units of 2^-1074; numbers of ``x`` may be fractions, too."""
+        return [sum(map(self._whole, votes)) for votes in zip(*self._leaves(x), strict=True)]
+
+    def _leaves(self, x: Sequence[float | Fraction]) -> list[list[float]]:
+        """Votes of the leaf that ``x`` gets to, of every tree."""
         leaves = []
         for feature, threshold, left, right, value in self._trees:
             node = 0
             while (k := feature[node]) != LEAF:
                 node = left[node] if x[k] <= threshold[node] else right[node]
             leaves.append(value[node])
-        return [sum(map(self._whole, votes)) for votes in zip(*leaves, strict=True)]
+        return leaves
 
     def _whole(self, vote: float) -> int:
         numerator, denominator = vote.as_integer_ratio()
@@ -55,9 +59,9 @@ class ExactSum:
 
     def answers(self, x: NDArray[np.float64]) -> tuple[int, int]:
         """Index of the class that answers ``x`` as deployed, and in exact arithmetic."""
-        shares = self._mixture._flat.soft_votes(x[None, :])[0].tolist()
-        top = max(shares)
-        deployed = shares.index(top)
-        if sum(share > top - self._SURE for share in shares) == 1:
-            return deployed, deployed
-        return deployed, self.answer(x.tolist())
+        row = x.tolist()
+        votes = [sum(own) for own in zip(*self._leaves(row), strict=True)]
+        top = max(votes)
+        if sum(vote > top - self._SURE * len(self._trees) for vote in votes) == 1:
+            return votes.index(top), votes.index(top)
+        return int(self._mixture.votes(x[None, :])[0].argmax()), self.answer(row)

@@ -36,12 +36,13 @@ class Prices(NamedTuple):
         weight = np.array([weights[part.column.name] for part in rows.values])[_column_of(rows)]
         cost = _numbers(cells, x, kind == "columns") * weight[cells.owner]
         for part in rows.values:
+            if part.column.kind != "category":
+                continue
             own = [int(i) for i in cells.variable_of[0][list(part.features)] if i >= 0]
-            if part.column.kind == "category" and own:
+            if own:
                 places = cells.start[own][:, None] + [0, 1]
                 cost[places] = _categories(own, cells, x, weights[part.column.name])
-        home = [int(np.argmin(own)) for own in np.split(cost, cells.start[1:-1])] if cells.n else []
-        return cls(cost, np.array(home, dtype=np.int32), kind == "largest", _base(kind, weights, rows, cells, x))
+        return cls(cost, _cheapest(cost, cells), kind == "largest", _base(kind, weights, rows, cells, x))
 
     def at(self, y: Floats, cells: Cells) -> float:
         """Least cost of the cells of one row."""
@@ -50,8 +51,7 @@ class Prices(NamedTuple):
 
     def rough(self, Y: Floats, cells: Cells) -> Floats:
         """Least costs of the cells of rows."""
-        places = np.array([np.searchsorted(own, Y[:, k]) for own, k in zip(cells.cuts, cells.variables, strict=True)])
-        costs = self.cost[places + cells.start[:-1, None]] if cells.n else np.zeros((1, len(Y)))
+        costs = self.cost[cells.all_places(Y) + cells.start[:-1, None]] if cells.n else np.zeros((1, len(Y)))
         total: Floats = costs.max(axis=0) if self.largest else costs.sum(axis=0)
         return total
 
@@ -72,6 +72,16 @@ def _categories(own: list[int], cells: Cells, x: Floats, weight: float) -> list[
     here = [bool(x[cells.variables[i]] == 1.0) for i in own]
     leave, take = np.array([weight, 0.0]), np.array([0.0, 0.0 if any(here) else weight])
     return [leave if is_here else take for is_here in here]
+
+
+def _cheapest(cost: Floats, cells: Cells) -> NDArray[np.int32]:
+    """The first of the cheapest cells of every variable."""
+    if not cells.n:
+        return np.empty(0, dtype=np.int32)
+    first = cells.start[:-1]
+    least = np.minimum.reduceat(cost, first)
+    places = np.flatnonzero(cost == np.repeat(least, np.diff(cells.start)))
+    return (places[np.searchsorted(places, first)] - first).astype(np.int32)
 
 
 def _column_of(rows: Domain) -> list[int]:

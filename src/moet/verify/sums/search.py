@@ -158,7 +158,8 @@ def _scratch(p: Problem, last: NDArray[np.int32], limit: float) -> Scratch:
 
 
 def _room(nodes: int) -> Tree:
-    return Tree(*(np.empty(nodes, dtype=kind) for kind in (np.int32, np.int32, np.int64, np.int64)))
+    variable, cell = np.empty(nodes, dtype=np.int32), np.empty(nodes, dtype=np.int32)
+    return Tree(variable, cell, np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64))
 
 
 class Outcome(NamedTuple):

@@ -160,7 +160,8 @@ class CellSpace:
             raise CertificateError("costs have too many digits")
         costs: list[list[int]] = []
         for part, weight in zip(self.parts, weights, strict=True):
-            own, price = range(part.column.first, part.column.first + len(part.column.features)), int(weight * scale)
+            own = range(part.column.first, part.column.first + len(part.column.features))
+            price = weight.numerator * (scale // weight.denominator)
             if part.column.kind == "category":
                 is_tested = any(row[k] and self.cuts[k] for k in own)
                 costs += [self._category(k, row[k] == 1, is_tested, price * unit) for k in own]
@@ -197,6 +198,8 @@ class CellSpace:
 
     def _changes(self, k: int, x: Fraction, unit: int) -> list[int]:
         """How far a number is from every cell, times the unit."""
+        if not self.cuts[k] and self.sides[k] == (None, None):
+            return [0]
         (low, high), (part, scaled) = self.sides[k], self._cuts_by_unit()
         cuts = [cut * (unit // part) for cut in scaled[k]]
         here, step = _times(x, unit), unit if self.whole[k] else 0

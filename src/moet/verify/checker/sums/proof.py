@@ -164,13 +164,20 @@ def _wanted(answer: Any, row: list[Any], model: PlainModel, records: Records) ->
     if answer is not None:
         return [c for c, label in enumerate(model.classes) if typed(label) == typed(answer)]
     records.meter.spend(10 * sum(len(tree.feature) for tree in model.trees))
-    row = [float(x) if float(x) == x else x for x in row]  # which compare sooner
+    row = [_as_float(x) for x in row]
     leaves = [votes[_leaf(tree, row)] for tree, votes in zip(model.trees, votes_of(model), strict=True)]
     most, least = ([sum(votes[c][side] for votes in leaves) for c in range(len(model.classes))] for side in (0, 1))
     own = most.index(max(most))
     if any(least[own] - vote <= _band(len(leaves)) for c, vote in enumerate(most) if c != own):
         raise CertificateError("the answer at the row itself is too close to call")
     return [c for c in range(len(most)) if c != own]
+
+
+def _as_float(x: Any) -> Any:
+    """A number as a float, which compares sooner, if it is one without rounding."""
+    numerator, denominator = x.as_integer_ratio()
+    is_float = numerator.bit_length() <= 53 and denominator.bit_length() <= 1000 and not denominator & (denominator - 1)
+    return numerator / denominator if is_float else x
 
 
 def _leaf(tree: PlainTree, row: list[Any]) -> int:
