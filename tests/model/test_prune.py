@@ -13,6 +13,8 @@ from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.model.ccp import cost_complexity_prune
 from moet.model.prune import _is_dominated, idle_leaves, possible_experts, prune_tree
+from moet.model.regression.mixture import RegressionMixture
+from moet.model.regression.tree import RegressionTree
 
 from .strategies import bits, hard_points, mixtures
 
@@ -216,9 +218,24 @@ def test_an_expert_goes_only_with_a_proof(gate, proved):
     assert _is_dominated(0, list(range(1, len(gate))), gate[:, 1:], gate[:, 0]) is proved
 
 
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_experts_that_all_answer_alike_are_one(kind):
+    gate = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], np.zeros(3)
+    if kind == "labels":
+        same = [Tree.leaf([share, 1 - share]) for share in (0.9, 0.8, 1.0)]
+        other = [*same[:2], Tree.leaf([0.1, 0.9])]
+        small, large = (Mixture(*gate, trees, ["a", "b"], prediction="hard").prune() for trees in (same, other))
+    else:
+        same = [RegressionTree.leaf([0.5], slope=[[2.0, -1.0]])] * 3
+        other = [*same[:2], RegressionTree.leaf([0.5], slope=[[2.0, 1.0]])]
+        small, large = (RegressionMixture(*gate, trees, ["u"], prediction="hard").prune() for trees in (same, other))
+    assert small.size.experts == 1
+    assert large.size.experts == 3
+
+
 def test_the_gate_rows_kept_are_unchanged():
     weights = np.array([[0.1, -0.0], [0.1, -0.0], [1 / 3, 5e-324]])
-    leaves = [Tree.leaf(p) for p in ([1, 0], [0, 1], [0.5, 0.5])]
+    leaves = [Tree.leaf(p) for p in ([1, 0], [0, 1], [0.4, 0.6])]
     pruned = Mixture(weights, [0.3, 0.2, -0.0], leaves, ["a", "b"]).prune()
     assert pruned.gate_weights.tobytes() == weights[[0, 2]].tobytes()
     assert pruned.gate_bias.tobytes() == np.array([0.3, -0.0]).tobytes()

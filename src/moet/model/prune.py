@@ -23,8 +23,8 @@ def prune_mixture(mixture: AnyMixture) -> AnyMixture:
     """Return a mixture of the same kind with the same answer for every input and nothing that cannot matter.
 
     Of a hard mixture are removed experts whose logit is nowhere the first largest, branches that earlier tests on their
-    path make unreachable, and splits both of whose branches answer with the same class. What remains of the gate is
-    unchanged to the bit, and pruning again changes nothing.
+    path make unreachable, splits both of whose branches answer with the same class, and all experts but one if all
+    answer alike. What remains of the gate is unchanged to the bit, and pruning again changes nothing.
 
     An expert goes only with a proof in exact arithmetic. The gate is computed in floating point, so an expert that
     comes within rounding of the largest logit could win there by rounding alone; on such inputs, and on no others,
@@ -42,7 +42,20 @@ def prune_mixture(mixture: AnyMixture) -> AnyMixture:
         prune_tree(tree) if isinstance(tree, Tree) else _merged(tree, _same_answers(tree))
         for tree in (mixture.trees[j] for j in kept)
     ]
+    if all(_alike(tree, trees[0]) for tree in trees[1:]):
+        kept, trees = kept[:1], trees[:1]
     return mixture.rebuilt(mixture.gate_weights[kept], mixture.gate_bias[kept], trees)
+
+
+def _alike(first: BaseTree, second: BaseTree) -> bool:
+    """Whether two pruned trees have the same tests and the same answers in their leaves."""
+    tests = ("feature", "threshold", "left", "right")
+    if not all(np.array_equal(getattr(first, name), getattr(second, name)) for name in tests):
+        return False
+    leaves = first.feature == LEAF
+    if isinstance(first, Tree):
+        return np.array_equal(first.value[leaves].argmax(axis=1), second.value[leaves].argmax(axis=1))
+    return np.array_equal(_numbers(first)[leaves], _numbers(second)[leaves])
 
 
 def idle_leaves(mixture: Mixture) -> int:
@@ -61,10 +74,14 @@ def prune_tree(tree: Tree) -> Tree:
 
 def _same_answers(tree: BaseTree) -> NDArray[np.int64]:
     """A number per node; only nodes with the very same probabilities, or law, have the same."""
-    slope = getattr(tree, "slope", None)
-    numbers = tree.value if slope is None else np.hstack([tree.value, slope.reshape(tree.n_nodes, -1)])
-    bits = np.ascontiguousarray(numbers + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 the same
+    bits = np.ascontiguousarray(_numbers(tree) + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 the same
     return np.unique(bits, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
+
+
+def _numbers(tree: BaseTree) -> NDArray[np.float64]:
+    """Per node its probabilities, or its law."""
+    slope = getattr(tree, "slope", None)
+    return tree.value if slope is None else np.hstack([tree.value, slope.reshape(tree.n_nodes, -1)])
 
 
 def _merged(tree: SomeTree, answer: NDArray[np.int64]) -> SomeTree:
