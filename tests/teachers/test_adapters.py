@@ -243,3 +243,11 @@ def test_what_is_asked_is_checked_too(ask):
         ask([["a", "b", "c"]])
     with pytest.raises(InputError, match="NaN or infinity in 1 of 1 rows"):
         ask([[0.0, np.nan, 0.0]])
+
+
+@pytest.mark.parametrize("choose", [lambda seen: int(seen[2] > 0), lambda seen: 1, lambda seen: np.array(0)])
+def test_a_function_of_one_observation_is_told_how_to_become_one_of_rows(choose):
+    with pytest.raises(TeacherError, match=r"given 2 observations, one per row.*\[choose\(row\) for row in rows\]"):
+        Teacher.from_callable(choose).act(np.array([[0.0, 1.0], [2.0, 3.0]]))
+    rows = np.array([[0.0, 1.0, 2.0], [2.0, 3.0, -1.0]])
+    assert len(Teacher.from_callable(lambda rows: [choose(row) for row in rows]).act(rows)) == 2

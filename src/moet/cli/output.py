@@ -54,10 +54,10 @@ def write_text(path: Path, text: str) -> None:
 
 def size_in_words(size: Size) -> str:
     """Size of a model in one line, gate included."""
-    return (
-        f"{size.experts} experts, {size.leaves} leaves, {size.nodes} nodes, depth {size.depth}, "
-        f"{size.gate_numbers} gate numbers"
-    )
+    from moet.model.text import count
+
+    counts = count(size.experts, "expert"), count(size.leaves, "leaf", "leaves"), count(size.nodes, "node")
+    return f"{', '.join(counts)}, depth {size.depth}, {size.gate_numbers} gate numbers"
 
 
 def print_report(report: dict[str, str]) -> None:

@@ -71,7 +71,8 @@ class BaseTree:
         return type(self), self._parts()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_leaves} leaves, depth {self.depth})"
+        leaves = "1 leaf" if self.n_leaves == 1 else f"{self.n_leaves} leaves"
+        return f"{type(self).__name__}({leaves}, depth {self.depth})"
 
     def _parts(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__dataclass_fields__)

@@ -45,7 +45,7 @@ class CallableTeacher(Teacher):
         if self._scores is None:
             raise TeacherError("this teacher has no scores: it was made from a function that acts")
         rows = as_observations(observations, self.n_features)
-        return as_scores(self._scores(rows), len(rows), self.n_actions)
+        return as_scores(_asked(self._scores, rows), len(rows), self.n_actions)
 
     def act(self, observations: Floats) -> NDArray[Any]:
         """What the acting function says, or the action of largest score if there is none."""
@@ -53,8 +53,8 @@ class CallableTeacher(Teacher):
             return super().act(observations)
         rows = as_observations(observations, self.n_features)
         if self.low is not None:
-            return np.clip(as_continuous(self._act(rows), len(rows), len(self.low)), self.low, self.high)
-        return as_actions(self._act(rows), len(rows), self.n_actions)
+            return np.clip(as_continuous(_asked(self._act, rows), len(rows), len(self.low)), self.low, self.high)
+        return as_actions(_asked(self._act, rows), len(rows), self.n_actions)
 
     def _set_bounds(self, act: Any, low: ArrayLike | None, high: ArrayLike | None) -> None:
         if act is None or low is None or high is None:
@@ -63,6 +63,19 @@ class CallableTeacher(Teacher):
         self.low, self.high = np.atleast_1d(np.array(low, np.float64)), np.atleast_1d(np.array(high, np.float64))
         if self.low.ndim != 1 or self.low.shape != self.high.shape or not np.all(self.low < self.high):
             raise TeacherError(f"the bounds of continuous actions must be two ordered rows, got {low!r} and {high!r}")
+
+
+def _asked(function: Callable[[Floats], Any], rows: Floats) -> Any:
+    """What a function of many observations answers; one that is made for a single observation is told so."""
+    given = f"the teacher's function was given {len(rows)} observations, one per row,"
+    advice = "If it takes one observation, write a second one: def act(rows): return [choose(row) for row in rows]"
+    try:
+        answer = function(rows)
+    except Exception as error:
+        raise TeacherError(f"{given} and raised {type(error).__name__}: {error}. {advice}") from error
+    if np.isscalar(answer) or getattr(answer, "ndim", 1) == 0:
+        raise TeacherError(f"{given} and answered {answer!r}. {advice}")
+    return answer
 
 
 class PredictorTeacher(Teacher):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import InputError, ModelError
 from moet.model.base import BaseMixture, Prediction, check_gate_and_trees, check_names
 from moet.model.regression.tree import RegressionTree
+from moet.model.text import count
 from moet.model.tree import frozen_floats
 
 if TYPE_CHECKING:
@@ -161,10 +162,9 @@ class RegressionMixture(BaseMixture):
 
     def __repr__(self) -> str:
         size = self.size
-        return (
-            f"RegressionMixture({size.experts} experts, {size.leaves} leaves, depth {size.depth}, "
-            f"{self.n_features} features, {self.n_outputs} outputs, {self.n_numbers} numbers, {self.prediction})"
-        )
+        shape = f"{count(size.experts, 'expert')}, {count(size.leaves, 'leaf', 'leaves')}, depth {size.depth}"
+        sides = f"{count(self.n_features, 'feature')}, {count(self.n_outputs, 'output')}"
+        return f"RegressionMixture({shape}, {sides}, {count(self.n_numbers, 'number')}, {self.prediction})"
 
     @cached_property
     def _routing(self) -> Routing:

@@ -31,7 +31,7 @@ class RegressionTree(BaseTree):
     Examples
     --------
     >>> RegressionTree.leaf([0.5], slope=[[2.0, -1.0]])
-    RegressionTree(1 leaves, depth 0)
+    RegressionTree(1 leaf, depth 0)
     """
 
     slope: NDArray[np.float64] | None = None
