@@ -1,5 +1,7 @@
 """Questions about single inputs with denormal, huge, tied and cancelling numbers: each ends in a verdict that holds."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.verify import Box, Certificate, Proved, Refuted, Unknown, always, check, closest, differences, equivalent
 from moet.verify.checker.documents.model import plain_model
+from moet.verify.inputs.float_doubt import most_doubtful
 
 from .extremes import ask, exact_answer
 from .small import half_planes, rounding_victim
@@ -67,6 +70,41 @@ def test_models_that_agree_in_exact_arithmetic_alone_are_not_called_equivalent(d
     assert isinstance(verdict, Unknown)
     assert "float64 rounding" in verdict.reason
     assert equivalent(small, small, domain).caveats == ()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e10, 1e14])
+def test_no_more_inputs_are_doubtful_than_the_bound_says(scale):
+    random = np.random.default_rng(0)
+    lo, hi = np.array([-1.0, 0.0, 5.0]), np.array([1.0, 0.5, 7.0])
+    for _ in range(20):
+        n = int(random.integers(2, 6))
+        model = Mixture(
+            random.normal(size=(n, 3)), scale * random.normal() + random.normal(size=n), [A] * n, ["a", "b"]
+        )
+        most = most_doubtful([model], lo, hi)
+        X = random.uniform(lo, hi, (2000, 3))
+        rounded = [first_largest(model, x, float) for x in X.tolist()]
+        exact = [first_largest(model, x, Fraction) for x in X.tolist()]
+        assert np.mean(np.array(rounded) != exact) <= most + 3 * np.sqrt(most / len(X))
+        assert most < 1e-9 * scale + 1e-9
+
+
+def test_a_bound_that_says_little_is_a_caveat():
+    # along the one feature the difference of the logits changes by less than they are rounded
+    model = Mixture([[0.0], [1e-3]], [1e14, 1e14 - 1e3], [A, B], ["a", "b"])
+    verdict = equivalent(model, model, Box(x0=(0, 1)))
+    assert verdict
+    assert "no more than" in verdict.caveats[0]
+
+
+def first_largest(model, x, number):
+    """The expert that a gate chooses, in float64 or in exact arithmetic."""
+    logits = []
+    for row, total in zip(model.gate_weights.tolist(), map(number, model.gate_bias.tolist()), strict=True):
+        for weight, value in zip(row, x, strict=True):
+            total = total + number(weight) * number(value)
+        logits.append(total)
+    return logits.index(max(logits))
 
 
 def test_ties_of_equal_numbers_are_no_matter_of_rounding():

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from moet import Mixture, Tree, verify
 from moet.errors import InputError
@@ -147,3 +149,25 @@ def test_a_point_is_pulled_to_the_nearest_one_where_three_experts_all_but_tie():
     )
     assert isinstance(found, Closest)
     assert found.point_distance - found.distance < 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), whole=st.booleans())
+def test_there_is_a_point_wherever_always_finds_one_in_a_ball_that_is_hardly_larger(seed, whole):
+    random = np.random.default_rng(seed)
+    model = random_mixture(random, n_experts=int(random.integers(2, 6)), depth=int(random.integers(0, 4)))
+    x = random.integers(-2, 3, 3).astype(float) if whole else random.normal(size=3)
+    found = closest(model, x, "linf")
+    if isinstance(found, Closest) and found.point is None:
+        return
+    distance = found.distance if isinstance(found, Closest) else _told_distance(found)
+    ball = Box.from_bounds(x - distance * (1 + 1e-12) - 1e-12, x + distance * (1 + 1e-12) + 1e-12)
+    verdict = verify.always(model, ball, model.predict(x[None]).tolist())
+    if isinstance(verdict, verify.Refuted):
+        assert isinstance(found, Closest)
+        assert np.abs(found.point - x).max() <= distance * (1 + 1e-6) + 1e-9
+
+
+def _told_distance(verdict):
+    """The distance that an Unknown tells."""
+    return float(verdict.reason.split("the distance is ")[1].split(",")[0])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moet.model.base import BaseMixture
 from moet.verify.inputs.agreement import Grouped
-from moet.verify.rounding import LARGEST_SIZE, UNIT, gate_epsilon, may_overflow
+from moet.verify.rounding import LARGEST_SIZE, UNIT, gate_epsilon, largest_sizes, may_overflow
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -19,6 +19,8 @@ MOST_DOUBTFUL = 0.01
 """Where rounding may decide otherwise in more than this share of a domain, what holds exactly is no answer."""
 
 _UNDERFLOW = 2.0**-1000
+_ROUNDED_UP = 1.0 + 1e-9
+"""Makes up for the rounding of a bound."""
 
 
 def float_band(mixtures: Iterable[BaseMixture], lo: Floats, hi: Floats) -> float:
@@ -36,14 +38,40 @@ def doubtful_share(sides: Sequence[Grouped], X: Floats) -> float:
     return float(np.mean(np.any([_is_doubtful(side, X) for side in sides], axis=0)))
 
 
-def caveat_of(share: float) -> tuple[str, ...]:
-    """What to say of a share of doubtful inputs, if anything."""
-    if not share:
-        return ()
-    return (
-        f"exact arithmetic only: at about {share:.3g} of the inputs the logits are so close that float64 rounding may "
-        "choose another expert, and the deployed answer may be another",
-    )
+def most_doubtful(mixtures: Sequence[BaseMixture], lo: Floats, hi: Floats) -> float:
+    """Bound the share of a bounded box in which rounding may make one of the gates choose another expert.
+
+    Two logits are that close between two parallel planes. Along the feature by which their difference changes most over
+    the box, these are ``2·error / slope`` apart, whatever the other features are; all pairs may add up.
+    """
+    return min(1.0, _ROUNDED_UP * sum(_most_doubtful(mixture, lo, hi) for mixture in mixtures if mixture.n_experts > 1))
+
+
+def _most_doubtful(mixture: BaseMixture, lo: Floats, hi: Floats) -> float:
+    weights, bias, _ = _different_experts(mixture)
+    size = largest_sizes(weights, bias, lo, hi)
+    if len(bias) == 1 or not size.max() < LARGEST_SIZE:
+        return float(len(bias) > 1)
+    error = (len(lo) + 3) * UNIT * size + _UNDERFLOW
+    e, k = np.triu_indices(len(bias), 1)
+    change = np.max(np.abs(weights[e] - weights[k]) * (hi - lo), axis=1)
+    with np.errstate(divide="ignore"):
+        return float(np.sum(np.minimum(1.0, 2.0 * (error[e] + error[k]) / change)))
+
+
+def caveat_of(share: float, most: float = 0.0) -> tuple[str, ...]:
+    """What to say of a share of doubtful inputs, if anything; ``most`` is a bound on it, if there is one."""
+    if share:
+        return (
+            f"exact arithmetic only: at about {share:.3g} of the inputs the logits are so close that float64 rounding "
+            "may choose another expert, and the deployed answer may be another",
+        )
+    if most > MOST_DOUBTFUL:
+        return (
+            "exact arithmetic only: float64 rounding may choose another expert where logits are close, which is no "
+            f"more than {most:.3g} of the inputs; no random input that was tried is one of them",
+        )
+    return ()
 
 
 def too_doubtful(share: float) -> str:

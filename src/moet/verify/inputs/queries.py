@@ -33,8 +33,15 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
-from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of, doubtful_share, float_band, too_doubtful
-from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.inputs.float_doubt import (
+    MOST_DOUBTFUL,
+    caveat_of,
+    doubtful_share,
+    float_band,
+    most_doubtful,
+    too_doubtful,
+)
+from moet.verify.inputs.sampling import sample_inputs, tested_box
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
 from moet.verify.rounding import LARGEST_SIZE, OVERFLOW, logit_errors, may_overflow
@@ -249,7 +256,8 @@ def _equivalent_hard(
     doubtful = doubtful_share(grouped, X)
     if doubtful > MOST_DOUBTFUL:
         return Unknown(reason=too_doubtful(doubtful), band=band, effort=effort)
-    found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveat_of(doubtful))
+    caveats = caveat_of(doubtful, most_doubtful(pair, *tested_box(pair, lo, hi)))
+    found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveats)
     return confirmed(found, *pair, deadline=deadline)
 
 

@@ -21,6 +21,11 @@ def sample_box(lo: Floats, hi: Floats, n: int, rng: np.random.Generator) -> Floa
 
 def sample_inputs(mixtures: Iterable[BaseMixture], lo: Floats, hi: Floats, n: int, rng: np.random.Generator) -> Floats:
     """Inputs from a box that may have open sides: uniform over the finite part in which the models test something."""
+    return sample_box(*tested_box(mixtures, lo, hi), n, rng)
+
+
+def tested_box(mixtures: Iterable[BaseMixture], lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
+    """The finite part, of a box that may have open sides, in which the models test something."""
     low, high = np.full(len(lo), np.inf), np.full(len(lo), -np.inf)
     for mixture in mixtures:
         for tree in mixture.trees:
@@ -36,4 +41,4 @@ def sample_inputs(mixtures: Iterable[BaseMixture], lo: Floats, hi: Floats, n: in
     # all tests beyond a side: stay near that side
     low, high = np.where(low > hi, hi - 1.0, low), np.where(high < lo, lo + 1.0, high)
     bounded = np.isfinite(lo) & np.isfinite(hi)
-    return sample_box(np.where(bounded, lo, np.maximum(low, lo)), np.where(bounded, hi, np.minimum(high, hi)), n, rng)
+    return np.where(bounded, lo, np.maximum(low, lo)), np.where(bounded, hi, np.minimum(high, hi))

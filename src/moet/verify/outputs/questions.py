@@ -18,8 +18,15 @@ from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import exactly
-from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of, doubtful_gates, float_band, too_doubtful
-from moet.verify.inputs.sampling import sample_inputs
+from moet.verify.inputs.float_doubt import (
+    MOST_DOUBTFUL,
+    caveat_of,
+    doubtful_gates,
+    float_band,
+    most_doubtful,
+    too_doubtful,
+)
+from moet.verify.inputs.sampling import sample_inputs, tested_box
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.outputs.case_rows import Wanted, holds
 from moet.verify.outputs.laws import Laws, hard_laws, used_features
@@ -154,7 +161,8 @@ def equivalent_outputs(
     doubtful = max(doubtful_gates(mixture, X) for mixture in pair)
     if doubtful > MOST_DOUBTFUL:
         return Unknown(reason=too_doubtful(doubtful), band=band, effort=effort)
-    found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveat_of(doubtful))
+    caveats = caveat_of(doubtful, most_doubtful(pair, *tested_box(pair, lo, hi)))
+    found = Proved(certificate=certificate, band=band, effort=effort, caveats=caveats)
     return confirmed(found, *pair, deadline=deadline)
 
 
