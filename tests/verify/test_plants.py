@@ -89,7 +89,7 @@ def test_steps_of_systems_in_discrete_time_take_numbers():
         ({"disturbance": {"angle": 1}}, "different printable names"),
         ({"observe": {"a": "torque"}}, "uses 'torque'"),
         ({"observation_error": {"position": 1}}, "names"),
-        ({"actions": ["left"]}, "either actions"),
+        ({"actions": ["left"]}, "for policies that answer with labels, actions="),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_name(changes, message):

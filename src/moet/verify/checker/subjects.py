@@ -8,6 +8,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.documents.laws import read_laws
 from moet.verify.checker.documents.model import plain_model
 from moet.verify.checker.documents.system import read_system
+from moet.verify.checker.loops.flowpipe.labels import acting_laws
 from moet.verify.checker.rows.claims import ROW_KINDS
 
 ABOUT_MODELS = ("always", "equivalent", "closest")
@@ -17,7 +18,7 @@ ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
 """Kinds of proofs about models that answer with numbers."""
 
 BY_FLOWPIPES = ("flowpipe", "control_shield")
-"""Kinds of proofs about a model that answers with numbers and a system with controls."""
+"""Kinds of proofs about a system with controls, and a model that answers with numbers or labels of actions."""
 
 BY_PATHS = ("safe", "reaches")
 BY_SETS = ("blocks", "invariant", "shield", "arrival")
@@ -38,5 +39,5 @@ def read_subjects(kind: str, subjects: tuple[Any, ...]) -> list[Any]:
         raise CertificateError(f"unknown kind of proof: {kind!r}")
     if len(subjects) != 2:
         raise CertificateError(f"a proof of {kind!r} is about a model and a system, got {len(subjects)} things")
-    model = read_laws(subjects[0]) if kind in BY_FLOWPIPES else plain_model(subjects[0])
-    return [model, read_system(subjects[1])]
+    system = read_system(subjects[1])
+    return [acting_laws(subjects[0], system) if kind in BY_FLOWPIPES else plain_model(subjects[0]), system]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.verify.systems.conditions import HalfSpace, half_spaces
-from moet.verify.systems.description import check_identifiers
+from moet.verify.systems.description import Side, check_identifiers, distinct_names, named_intervals
 from moet.verify.systems.equations import FUNCTIONS, PLAIN_FLOATS, Expression
 
 if TYPE_CHECKING:
@@ -26,6 +26,25 @@ def read_observe(observe: Mapping[str, str], states: Sequence[str]) -> dict[str,
         return {}
     check_identifiers(states, FUNCTIONS)
     return {name: Expression(text, set(states)) for name, text in observe.items()}
+
+
+def read_effects(
+    actions: Mapping[str, Any], controls: dict[str, Side]
+) -> tuple[dict[str, tuple[Side, ...]], dict[str, Side]]:
+    """Read what actions do to controls; also the controls, whose limits are those of the actions if none are given."""
+    distinct_names(list(actions), "actions")
+    given = {action: named_intervals(sides, f"the action {action!r}") for action, sides in actions.items()}
+    names = list(controls) or list(next(iter(given.values())))
+    for action, sides in given.items():
+        if set(sides) != set(names) or not names:
+            raise InputError(f"the action {action!r} must say what it does to {', '.join(names)}, got {list(sides)}")
+    effects = {action: tuple(sides[name] for name in names) for action, sides in given.items()}
+    ends = [[sides[k] for sides in effects.values()] for k in range(len(names))]
+    reach = {n: (min(low for low, _ in end), max(high for _, high in end)) for n, end in zip(names, ends, strict=True)}
+    for name, (low, high) in controls.items():
+        if reach[name][0] < low or reach[name][1] > high:
+            raise InputError(f"an action sets {name!r} beyond its limits, {low} and {high}")
+    return effects, controls or reach
 
 
 def read_avoid(avoid: Any, states: Sequence[str]) -> tuple[tuple[HalfSpace, ...], ...]:
@@ -52,6 +71,22 @@ def clipped(system: System, controls: ArrayLike) -> Floats:
     """What the actuators make of the controls that are wanted, one row per state."""
     low, high = (np.array(side, np.float64) for side in zip(*system.controls.values(), strict=True))
     return np.clip(np.asarray(controls, np.float64), low, high)
+
+
+def effects_at(system: System, share: float) -> Floats:
+    """What every action does to the controls, at this share of the way between the limits of each."""
+    sides = np.array([*system.effects.values()], np.float64)
+    return np.asarray(sides[..., 0] + share * (sides[..., 1] - sides[..., 0]))
+
+
+def controls_of(system: System, answers: ArrayLike) -> Floats:
+    """Controls that answers of a policy stand for, one row per state: labels of actions, or numbers."""
+    given = np.asarray(answers)
+    if not system.effects or (given.ndim == 2 and given.dtype.kind == "f"):
+        return np.asarray(given, np.float64).reshape(len(given), -1)
+    labels, where = np.unique(given, return_inverse=True)
+    numbers = np.array([system.action_number(label) for label in labels.tolist()], np.int64)
+    return np.asarray(effects_at(system, 0.5)[numbers[where.ravel()]])
 
 
 def check_policy(system: System, mixture: RegressionMixture) -> None:

@@ -83,7 +83,8 @@ def _document(content: bytes) -> dict[str, Any]:
         raise InputError(
             f"its format version is {document.get('version')!r}, this moet reads {VERSION} and {CONTROLLED}"
         )
-    _check_keys(document, _KEYS[document["version"]], "the system")
+    optional = ("effects",) if document["version"] == CONTROLLED and "effects" in document else ()
+    _check_keys(document, (*_KEYS[document["version"]], *optional), "the system")
     return document
 
 
@@ -161,8 +162,11 @@ def _acting(document: dict[str, Any], states: list[str]) -> dict[str, Any]:
         noise = _named(states, "observation_error", document["observation_error"])
         return {"actions": _list(document["actions"], "actions"), "observation_error": noise}
     observe = _pairs(document["observe"], "observe")
+    controls = _pairs(document["controls"], "controls")
+    effects = _pairs(document.get("effects", []), "effects")
     return {
-        "controls": _pairs(document["controls"], "controls"),
+        "controls": controls,
+        "actions": {name: _named(list(controls), "effects", sides) for name, sides in effects.items()},
         "avoid": [_half_spaces(part, "avoid") for part in _list(document["avoid"], "avoid")],
         "observe": observe,
         "observation_error": _named(list(observe) or states, "observation_error", document["observation_error"]),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.controls import clipped, controls_of, observed
 from moet.verify.systems.description import Number, by_state, check_identifiers, exact, named_intervals, texts
 from moet.verify.systems.equations import FUNCTIONS, PLAIN_FLOATS, Algebra, Expression, read_let, values_of
 from moet.verify.systems.system import System
@@ -21,10 +21,10 @@ STEPS_PER_PERIOD = 40
 
 
 class Acting(Protocol):
-    """What chooses controls: a mixture, a fitted regressor or a policy."""
+    """What chooses controls or actions: a mixture, a fitted estimator or a policy."""
 
     def predict(self, features: Floats, /) -> Any:
-        """Controls, one row per row of features."""
+        """Controls or labels of actions, one row per row of features."""
 
 
 class SampledSystem(System):
@@ -40,6 +40,8 @@ class SampledSystem(System):
         Its keys are the states, in the order of the policy's features.
     controls : mapping from name to (low, high)
         Numbers that the policy chooses, and the limits of the actuators.
+    actions : mapping from name to controls, optional
+        For policies that answer with labels, what each does: ``{"left": {"force": -10}, "right": {"force": 10}}``.
     period : number
         Time between two looks of the policy.
     let : mapping from name to str, optional
@@ -71,16 +73,21 @@ class SampledSystem(System):
         name: str,
         *,
         flow: Mapping[str, str],
-        controls: Mapping[str, Any],
+        controls: Mapping[str, Any] | None = None,
         period: Number,
+        actions: Mapping[str, Mapping[str, Any]] | None = None,
         let: Mapping[str, str] | None = None,
         parameters: Mapping[str, Any] | None = None,
         disturbance: Mapping[str, Any] | None = None,
         **description: Any,
     ) -> None:
-        if not isinstance(flow, Mapping) or not isinstance(controls, Mapping) or not controls:
-            raise InputError("a sampled system needs flow={'x': 'u - x'} and controls={'u': (-1, 1)}")
-        super().__init__(name, states=tuple(flow), controls=controls, **description)
+        acting = [part for part in (controls, actions) if part]
+        if not acting or not all(isinstance(part, Mapping) for part in (flow, *acting)):
+            raise InputError(
+                "a sampled system needs flow={'x': 'u - x'} and controls={'u': (-1, 1)}, or, for policies that answer "
+                "with labels, actions={'left': {'u': -1}, 'right': {'u': 1}}"
+            )
+        super().__init__(name, states=tuple(flow), controls=controls, actions=actions or (), **description)
         self.period = exact(period)
         if self.period <= 0:
             raise InputError(f"the period must be a positive number, got {period!r}")
@@ -135,7 +142,7 @@ class SampledSystem(System):
         rows = np.asarray(starts, np.float64)
         states, controls = [rows[:, None]], []
         for _ in range(steps):
-            wanted = np.asarray(policy.predict(observed(self, rows)), np.float64).reshape(len(rows), -1)
+            wanted = controls_of(self, policy.predict(observed(self, rows)))
             controls.append(clipped(self, wanted))
             states.append(self.between(rows, wanted, points, fixed)[:, 1:])
             rows = states[-1][:, -1]

@@ -21,11 +21,12 @@ from moet.errors import InputError
 from moet.model.mixture import Mixture
 from moet.verify.limits import Deadline
 from moet.verify.systems.conditions import HalfSpace, half_spaces
-from moet.verify.systems.controls import read_avoid, read_observe
+from moet.verify.systems.controls import read_avoid, read_effects, read_observe
 from moet.verify.systems.description import (
     EVERYWHERE,
     NOTHING,
     Number,
+    Side,
     by_state,
     distinct_names,
     exact,
@@ -55,10 +56,12 @@ class System(ABC):
     name : str
     states : sequence of str
         What the policy sees, in the order of its features.
-    actions : sequence of str
-        By action number; a system has either actions or controls.
+    actions : sequence of str, or mapping from name to controls
+        By action number. With controls, what each action does to them: ``{"left": {"force": -10}, "right": ...}``; a
+        pair (low, high) is any number between, another one at every step. Then policies that answer with labels act.
     controls : mapping from name to (low, high)
-        Numbers that the policy chooses, and the limits of the actuators: what is beyond them is clipped.
+        Numbers that the policy chooses, and the limits of the actuators: what is beyond them is clipped. They may be
+        left out if actions say what they do.
     initial : mapping from state to (low, high) or a number
         The closed box of first states.
     safe, goal : sequence of str or HalfSpace
@@ -80,6 +83,8 @@ class System(ABC):
     ----------
     features : tuple of str
         Names of what the policy sees.
+    effects : dict from action to intervals
+        What actions do to the controls, in their order; empty if only numbers can be chosen.
     noise : tuple of Fraction
         The observation error as it was given, for every feature.
     observation_error : tuple of Fraction
@@ -93,7 +98,7 @@ class System(ABC):
         name: str,
         *,
         states: Sequence[str],
-        actions: Sequence[str] = (),
+        actions: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
         controls: Mapping[str, Any] | None = None,
         initial: Mapping[str, Any],
         safe: Sequence[str | HalfSpace] = (),
@@ -108,10 +113,16 @@ class System(ABC):
         (self.name,) = distinct_names([name], "the name of a system")
         self.states = distinct_names(states, "states")
         self.controls = named_intervals(controls or {}, "controls")
-        if bool(actions) == bool(controls):
-            raise InputError(f"{name!r} needs either actions=['left', 'right'] or controls={{'u': (-1, 1)}}")
-        self.actions = () if controls else distinct_names(actions, "actions")
-        if not controls and (avoid or observe):
+        self.effects: dict[str, tuple[Side, ...]] = {}
+        if isinstance(actions, Mapping) and actions:
+            self.effects, self.controls = read_effects(actions, self.controls)
+        elif bool(actions) == bool(controls):
+            raise InputError(
+                f"{name!r} needs either actions=['left', 'right'] or controls={{'u': (-1, 1)}}; what actions do to "
+                "controls is actions={'left': {'u': -1}, 'right': {'u': 1}}"
+            )
+        self.actions = () if self.controls else distinct_names(list(actions), "actions")
+        if not self.controls and (avoid or observe):
             raise InputError(f"avoid and observe are for systems with controls, and {name!r} has actions")
         self.observe = read_observe(observe or {}, self.states)
         self.features = tuple(self.observe) or self.states
@@ -121,7 +132,7 @@ class System(ABC):
         self.safe = half_spaces(safe, self.states)
         self.goal = half_spaces(goal, self.states)
         self.avoid = read_avoid(avoid, self.states)
-        if not self.safe and not self.goal and not self.avoid and not controls:
+        if not self.safe and not self.goal and not self.avoid and not self.controls:
             raise InputError("a system needs conditions: safe=['-1 <= x <= 1'], or a goal")
         if not isinstance(float32_observations, bool):
             raise InputError(f"float32_observations must be True or False, got {float32_observations!r}")
@@ -129,7 +140,7 @@ class System(ABC):
         self.noise = tuple(by_state(observation_error or {}, self.features, "observation_error", exact, 0))
         if min(self.noise) < 0:
             raise InputError(f"an observation error cannot be negative, got {observation_error!r}")
-        in_advance = float32_observations and not controls
+        in_advance = float32_observations and not self.controls
         rounding = self._float32_error() if in_advance else [Fraction(0)] * len(self.noise)
         self.observation_error = tuple(a + b for a, b in zip(self.noise, rounding, strict=True))
 
@@ -179,6 +190,8 @@ class System(ABC):
                 "avoid": [[half.document() for half in part] for part in self.avoid],
                 "observe": [[name, expression.text] for name, expression in self.observe.items()],
             }
+        if self.effects:
+            acting["effects"] = [[name, texts(sides)] for name, sides in self.effects.items()]
         return {
             "format": "moet-system",
             **acting,
@@ -223,14 +236,16 @@ class System(ABC):
                 f"the model's features {', '.join(mixture.feature_names)} are the system's states in another order: "
                 f"{', '.join(self.states)}"
             )
-        return tuple(self._action(label) for label in mixture.classes.tolist())
+        return tuple(map(self.action_number, mixture.classes.tolist()))
 
-    def _action(self, label: Any) -> int:
-        if isinstance(label, str) and label in self.actions:
-            return self.actions.index(label)
-        if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(self.actions):
+    def action_number(self, label: Any) -> int:
+        """Number of the action that a class of a model stands for, by name or by number."""
+        names = tuple(self.effects) or self.actions
+        if isinstance(label, str) and label in names:
+            return names.index(label)
+        if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(names):
             return label
-        known = ", ".join(f"{k} or {name!r}" for k, name in enumerate(self.actions))
+        known = ", ".join(f"{k} or {name!r}" for k, name in enumerate(names))
         raise InputError(f"the class {label!r} of the model is no action of the system {self.name!r}: {known}")
 
     def _float32_error(self) -> list[Fraction]:

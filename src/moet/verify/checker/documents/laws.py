@@ -30,7 +30,8 @@ class PlainLaws(NamedTuple):
     """A mixture of laws, with the digest of the file that :func:`moet.save` would write.
 
     Output o is the sum of its law at the leaf that an input reaches, clipped to ``low[o]`` and ``high[o]`` (None where
-    there is no bound). A sum that overflows is an error, and no answer.
+    there is no bound). A sum that overflows is an error, and no answer. ``labels`` says that the model answers with
+    labels, and these laws are what actions do to controls.
     """
 
     weights: list[list[float]]
@@ -42,6 +43,7 @@ class PlainLaws(NamedTuple):
     feature_names: list[str]
     prediction: str
     digest: str
+    labels: bool = False
 
     @property
     def is_hard(self) -> bool:

@@ -146,6 +146,11 @@ def _content_of(model: Any) -> list[Any]:
     return [*rest, *((array.dtype, array.shape, array.tobytes()) for array in arrays)]
 
 
+def answers_with_numbers(model: Any) -> bool:
+    """Whether a model is of the kind that answers with numbers."""
+    return read_model(model, lambda document: "outputs" in document)
+
+
 def read_model(model: Any, read: Callable[[dict[str, Any]], T]) -> T:
     """What ``read`` makes of a model's document, which is that of a file, or given, or made from a mixture."""
     try:

@@ -41,6 +41,7 @@ _KEYS = (
     *("observation_error", "float32_observations", "dynamics"),
 )
 _ACTING = {VERSION: ("actions",), CONTROLLED: ("controls", "avoid", "observe")}
+_OPTIONAL: dict[int, tuple[str, ...]] = {VERSION: (), CONTROLLED: ("effects",)}
 
 Vector = list[Fraction]
 Sides = list[tuple[Fraction, Fraction]]
@@ -94,7 +95,10 @@ class Flow(NamedTuple):
 
 
 class PlainSystem(NamedTuple):
-    """A system; sides of ``domain`` are None where it has no bound. It has actions, or controls."""
+    """A system; sides of ``domain`` are None where it has no bound. It has actions, or controls.
+
+    ``effects`` says what labels that stand for controls do to each of them.
+    """
 
     name: str
     states: list[str]
@@ -111,6 +115,7 @@ class PlainSystem(NamedTuple):
     controls: dict[str, tuple[Fraction, Fraction]]
     avoid: list[list[HalfSpace]]
     observe: list[tuple[str, str]]
+    effects: dict[str, Sides]
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -159,7 +164,7 @@ def _plain(document: Any) -> PlainSystem:
     version = document.get("version")
     if type(version) is not int or version not in _ACTING:
         raise CertificateError(f"its format version is {shown(version)}, this moet reads {VERSION} and {CONTROLLED}")
-    members(document, "the system", (*_KEYS, *_ACTING[version]))
+    members(document, "the system", (*_KEYS, *_ACTING[version]), optional=_OPTIONAL[version])
     (name,) = _names([document["name"]], "name")
     states = _names(document["states"], "states")
     d = len(states)
@@ -201,7 +206,8 @@ def _check_whole(system: PlainSystem) -> None:
 
 
 def _actions(document: dict[str, Any]) -> dict[str, Any]:
-    return {"actions": _names(document["actions"], "actions"), "controls": {}, "avoid": [], "observe": []}
+    nothing: dict[str, Any] = {"controls": {}, "avoid": [], "observe": [], "effects": {}}
+    return {"actions": _names(document["actions"], "actions"), **nothing}
 
 
 def _controls(document: dict[str, Any], states: list[str]) -> dict[str, Any]:
@@ -215,7 +221,20 @@ def _controls(document: dict[str, Any], states: list[str]) -> dict[str, Any]:
     if observe:
         _names([name for name, _ in observe], "observe")
         _check_identifiers(states)
-    return {"actions": [], "controls": controls, "avoid": avoid, "observe": observe}
+    effects = _effects(document.get("effects", []), controls)
+    return {"actions": [], "controls": controls, "avoid": avoid, "observe": observe, "effects": effects}
+
+
+def _effects(value: Any, controls: dict[str, tuple[Fraction, Fraction]]) -> dict[str, Sides]:
+    """What actions do to controls, within their limits."""
+    pairs = [items(pair, "effects", 2) for pair in items(value, "effects")]
+    if pairs:
+        _names([name for name, _ in pairs], "effects")
+    effects = {name: _sides(sides, "effects", len(controls)) for name, sides in pairs}
+    for sides in effects.values():
+        if any(a < low or b > high for (a, b), (low, high) in zip(sides, controls.values(), strict=True)):
+            raise CertificateError("an action sets a control beyond its limits")
+    return effects
 
 
 def _names(value: Any, where: str) -> list[str]:
@@ -347,11 +366,19 @@ def _digest(system: PlainSystem, version: int) -> str:
         "goal": [half._asdict() for half in system.goal],
         "controls": list(system.controls.items()),
         "avoid": [[half._asdict() for half in part] for part in system.avoid],
+        "effects": list(system.effects.items()),
         "observation_error": system.noise,
         "float32_observations": system.float32,
         "dynamics": {"kind": _KINDS[type(system.dynamics)], **dynamics},
     }
-    for name in ("noise", "float32", "digest", *(_ACTING[CONTROLLED] if version == VERSION else _ACTING[VERSION])):
+    others = (*_ACTING[CONTROLLED], "effects") if version == VERSION else _ACTING[VERSION]
+    for name in (
+        "noise",
+        "float32",
+        "digest",
+        *others,
+        *(() if system.effects or version == VERSION else ("effects",)),
+    ):
         del document[name]
     content = json.dumps(document, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(content.encode("ascii")).hexdigest()

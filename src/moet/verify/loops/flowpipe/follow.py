@@ -10,20 +10,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.flowpipe.conditions import Checked, Where
 from moet.verify.loops.flowpipe.forms import Unbounded, on_box
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
-from moet.verify.loops.flowpipe.policy import Acting, Law
+from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf
 from moet.verify.spec import Condition, Requirement
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-PART, SPLIT, END = 64, 65, 66
+PART, SPLIT, END, CASES = 64, 65, 66, 67
 _RELAXED, _REDUCED = 1, 2
 
 _COLUMNS_PER_STATE = 40
@@ -35,6 +36,9 @@ _MOST_GROWTH = 1e8
 
 _PATIENCE = 60
 """Steps for which a set may come no nearer to where it is to come home."""
+
+_MOST_BRANCHES = 400
+"""Sets that one part may be cut into where the policy jumps; beyond this the part itself is cut."""
 
 MOST_STEPS = 100_000
 
@@ -95,11 +99,32 @@ class Script:
         certificate.add(self.codes, self.refs, self.numbers)
 
 
+class _Aim(NamedTuple):
+    """What a set is followed for, in steps of how many parts, and how many of its columns are never put together."""
+
+    spec: list[Checked]
+    home: Home | None
+    at_home: bool
+    substeps: int
+    n_first: int
+
+
+class _Branch(NamedTuple):
+    """A set after some steps, what it has reached, and the leaves that alone answer in it."""
+
+    points: Points
+    step: int
+    done: set[int]
+    only: list[Leaf] | None
+
+
 class Follower:
     """Leads sets of states of a closed loop."""
 
-    def __init__(self, mixture: RegressionMixture, system: System, spec: list[Requirement], deadline: Deadline) -> None:
-        self.system, self.acting, self.deadline = system, Acting(mixture, system), deadline
+    def __init__(
+        self, model: Mixture | RegressionMixture, system: System, spec: list[Requirement], deadline: Deadline
+    ) -> None:
+        self.system, self.acting, self.deadline = system, Acting(model, system), deadline
         self.spec = [Checked(part) for part in spec]
         self._domain = [Checked(part) for part in _inside(system)]
         self.d = system.n_states
@@ -117,40 +142,73 @@ class Follower:
         self, middle: Floats, columns: Floats, substeps: int, home: Home | None = None, at_home: bool = False
     ) -> tuple[Script, list[Points]]:
         """Lead a set until all is seen; raises Failed where something is missed."""
-        script, done, time = Script(), set[int](), Fraction(0)
-        spec = [part for part in self.spec if not at_home or part.end is None]
-        points = Points(
-            middle, np.concatenate([columns, np.zeros((len(middle), len(middle)))], axis=1), np.zeros(self.d)
-        )
-        n_first = points.columns.shape[1]
-        track = [points]
+        script, n = Script(), len(middle)
+        aim = _Aim([part for part in self.spec if not at_home or part.end is None], home, at_home, substeps, 2 * n)
+        points = Points(middle, np.concatenate([columns, np.zeros((n, n))], axis=1), np.zeros(self.d))
+        waiting, track, count = [_Branch(points, 0, set(), None)], [points], 0
+        while waiting:
+            count += 1
+            if count > _MOST_BRANCHES:
+                row = np.zeros(self.d)
+                raise Failed(0.0, "the policy jumps in too many places", np.inf, row, waiting[-1].points.columns)
+            waiting += reversed(self._branch(waiting.pop(), aim, script, track))
+        return script, track
+
+    def _branch(self, branch: _Branch, aim: _Aim, script: Script, track: list[Points]) -> list[_Branch]:
+        """Lead a set until all is seen, or until the policy jumps in it: then it is cut in cases."""
+        points, first, done, only = branch
         nearest, patience = np.full(self.d, np.inf), _PATIENCE
-        for step in range(MOST_STEPS):
-            self._look(points, time, spec, done, at_home)
-            if self._ends(points, time, spec, done, home, step):
-                script.add(END)
-                return script, track
+        for step in range(first, MOST_STEPS):
+            time = step * self.period
+            if only is None:
+                self._look(points, time, aim.spec, done, aim.at_home)
+                if self._ends(points, time, aim.spec, done, aim.home, step):
+                    script.add(END)
+                    return []
+                cases = self._cases(points)
+                if len(cases) > 1:
+                    return self._cut(points, step, done, cases, script)
             self.deadline.look()
-            if home is not None:
-                reach = self._reach(points, home)
+            if aim.home is not None:
+                reach = self._reach(points, aim.home)
                 patience = _PATIENCE if reach.max() < 0.99 * nearest.max() else patience - 1
                 nearest = reach if reach.max() < nearest.max() else nearest
                 if patience < 0:
                     raise NotHome(float(time), nearest, points.columns)
             try:
-                points = self._step(points, time, substeps, spec, at_home, script, n_first)
+                points = self._step(points, time, aim, script, only)
             except Unbounded as stop:
                 raise Failed(float(time), str(stop), np.inf, np.zeros(self.d), points.columns) from None
-            time += self.period
+            only = None
             track.append(points)
         raise Stopped(f"sets were followed for {MOST_STEPS} steps without an end")
+
+    def _cases(self, points: Points) -> list[Case]:
+        """Where the policy takes which of several constant controls in a set; nothing if its laws may be close."""
+        if not self.acting.jumps:
+            return []
+        seen = self.acting.seen(points.middle[: self.d], points.columns[: self.d])
+        return self.acting.cases(seen, self.acting.leaves(seen))
+
+    def _cut(self, points: Points, step: int, done: set[int], cases: list[Case], script: Script) -> list[_Branch]:
+        """A branch for each case."""
+        sizes = [[len(case.leaves), *(k for leaf in case.leaves for k in (leaf.expert, leaf.node))] for case in cases]
+        script.add(CASES, [len(cases), *(ref for refs in sizes for ref in refs)])
+        n = len(points.middle)
+        branches = []
+        for case in cases:
+            middle = points.middle + points.columns @ ((case.low + case.high) / 2)
+            columns = np.concatenate([points.columns * ((case.high - case.low) / 2), np.zeros((n, n))], axis=1)
+            branches.append(_Branch(Points(middle, columns, points.box), step, set(done), case.leaves))
+        return branches
 
     def ends_after(self, middle: Floats, columns: Floats, substeps: int, steps: int) -> Points:
         """Where a set is after some steps, whatever is required on the way."""
         points, script = Points(middle, columns, np.zeros(self.d)), Script()
+        aim = _Aim([], None, False, substeps, columns.shape[1])
         for _ in range(steps):
             self.deadline.look()
-            points = self._step(points, Fraction(0), substeps, [], False, script, columns.shape[1])
+            points = self._step(points, Fraction(0), aim, script, None)
         return points
 
     def _ends(
@@ -196,24 +254,15 @@ class Follower:
             reason = "a set that is to be avoided" if part.kind == "avoid" else "a limit"
             raise Failed(float(time), f"{reason} is passed by {excess.value:.3g}", *excess, where.ends[-1].columns)
 
-    def _step(
-        self,
-        points: Points,
-        time: Fraction,
-        substeps: int,
-        spec: list[Checked],
-        at_home: bool,
-        script: Script,
-        n_first: int,
-    ) -> Points:
+    def _step(self, points: Points, time: Fraction, aim: _Aim, script: Script, only: list[Leaf] | None) -> Points:
         code = 0
         inner = Script()
-        if points.columns.shape[1] > n_first + _COLUMNS_PER_STATE * self.d:
-            code, points = _REDUCED, self._reduced(points, n_first, inner)
-        inner.more([substeps])
+        if points.columns.shape[1] > aim.n_first + _COLUMNS_PER_STATE * self.d:
+            code, points = _REDUCED, self._reduced(points, aim.n_first, inner)
+        inner.more([aim.substeps])
         states = points.middle[: self.d], points.columns[: self.d]
         seen = self.acting.seen(*states)
-        law = self.acting.law(seen, states)
+        law = self.acting.law(seen, states, self.acting.leaves(seen) if only is None else only)
         if law.given:
             code |= _RELAXED
             _write_law(law, inner)
@@ -226,7 +275,7 @@ class Follower:
         columns = np.concatenate([np.concatenate([points.columns, law.slopes @ seen.columns]), own], axis=1)
         acting = Points(np.concatenate([points.middle, controls]), columns, np.zeros(self.d))
         if isinstance(self.system, SampledSystem):
-            after, matrix = self._flow(acting, time, substeps, spec, at_home)
+            after, matrix = self._flow(acting, time, aim)
         else:
             after, matrix = self._jump(acting)
         if not self.system.observe:
@@ -249,17 +298,15 @@ class Follower:
         columns = np.concatenate([slopes.rows @ points.columns, np.diag(box)], axis=1)
         return Points(middle, columns, np.zeros(self.d)), slopes.rows
 
-    def _flow(
-        self, points: Points, time: Fraction, substeps: int, spec: list[Checked], at_home: bool
-    ) -> tuple[Points, Floats]:
-        h, n = self.period / substeps, len(points.middle)
+    def _flow(self, points: Points, time: Fraction, aim: _Aim) -> tuple[Points, Floats]:
+        h, n = self.period / aim.substeps, len(points.middle)
         total = np.eye(n)
-        for k in range(substeps):
+        for k in range(aim.substeps):
             slopes = tube(self.linearise, points, float(h))
             ahead, bend, matrix = moved(points, slopes, float(h))
             total = np.concatenate([matrix @ total, total[self.d :]])
             where, at_end = Where([points, ahead], bend, slopes), Where([ahead], np.zeros(self.d))
-            self._between(where, at_end, time + k * h, time + (k + 1) * h, spec, at_home)
+            self._between(where, at_end, time + k * h, time + (k + 1) * h, aim.spec, aim.at_home)
             points = ahead
         box = np.concatenate([np.diag(points.box), np.zeros((n - self.d, self.d))])
         columns = np.concatenate([points.columns, box], axis=1)

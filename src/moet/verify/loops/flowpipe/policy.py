@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.tree import LEAF
 from moet.verify.loops.flowpipe.forms import on_box
+from moet.verify.loops.flowpipe.labels import laws_of, spreads_of
 from moet.verify.rounding import UNIT
 from moet.verify.systems.controls import observed
 from moet.verify.systems.system import System
@@ -67,7 +69,9 @@ class Law(NamedTuple):
     given: bool
 
 
-class _Leaf(NamedTuple):
+class Leaf(NamedTuple):
+    """A leaf that may answer."""
+
     expert: int
     node: int
     rows: Floats
@@ -75,13 +79,31 @@ class _Leaf(NamedTuple):
     """Guards: rows·y + bounds >= 0."""
 
 
-class Acting:
-    """A mixture of laws that acts on a system."""
+class Case(NamedTuple):
+    """Leaves that have the same laws, and the sides of the columns of a set between which one of them may answer."""
 
-    def __init__(self, mixture: RegressionMixture, system: System) -> None:
-        self.mixture, self.system = mixture, system
+    leaves: list[Leaf]
+    low: Floats
+    high: Floats
+
+
+class Acting:
+    """A mixture that acts on a system.
+
+    Attributes
+    ----------
+    mixture : RegressionMixture
+        Laws; those of a model that answers with labels are constants.
+    jumps : bool
+        Whether all laws are constants: then no law is close to several of them.
+    """
+
+    def __init__(self, model: Mixture | RegressionMixture, system: System) -> None:
+        self.mixture, self.system = laws_of(model, system), system
+        self._spreads = spreads_of(model, system)
+        self.jumps = all(tree.slope is None or not np.any(tree.slope) for tree in self.mixture.trees)
         least, most = (np.array(side, np.float64) for side in zip(*system.controls.values(), strict=True))
-        self.low, self.high = np.clip(mixture.low, least, most), np.clip(mixture.high, least, most)
+        self.low, self.high = (np.clip(side, least, most) for side in (self.mixture.low, self.mixture.high))
         self._noise = np.array(system.noise, np.float64)
         self._random = np.random.default_rng(0)
 
@@ -104,18 +126,36 @@ class Acting:
         size = np.abs(middle) + np.abs(columns).sum(axis=1) + errors
         return Seen(middle, columns, errors + size * (2.0**-23 if system.float32_observations else 2.0**-51))
 
-    def law(self, seen: Seen, states: tuple[Floats, Floats]) -> Law:
-        """A law for all of a set, which has this middle and these columns."""
-        leaves = self._leaves(seen)
-        if len(leaves) == 1 and not self._may_clip(seen, leaves[0]):
+    def law(self, seen: Seen, states: tuple[Floats, Floats], leaves: list[Leaf]) -> Law:
+        """A law for all of a set, which has this middle and these columns, and in which these leaves may answer."""
+        alone = self._are_alike(leaves)
+        if alone and not self._may_clip(seen, leaves[0]):
             slopes, values = self._laws(leaves[0])
-            rounding = _sum_errors(values, slopes, seen)
-            return Law(slopes, values, -rounding, rounding, [], given=False)
-        candidates = [self._fitted(states)] + ([self._laws(leaves[0])] if len(leaves) == 1 else [])
+            errors = self._errors(leaves[0], seen)
+            return Law(slopes, values, -errors, errors, [], given=False)
+        candidates = [self._fitted(states)] + ([self._laws(leaves[0])] if alone else [])
         laws = [self._bounded(seen, leaves, slopes, values) for slopes, values in candidates]
         return min(laws, key=lambda law: float((law.high - law.low).sum()))
 
-    def _leaves(self, seen: Seen) -> list[_Leaf]:
+    def cases(self, seen: Seen, leaves: list[Leaf]) -> list[Case]:
+        """Leaves that have the same laws each, and where they may answer."""
+        groups: dict[bytes, list[Leaf]] = {}
+        for leaf in leaves:
+            laws = [*self._laws(leaf), self._spreads[leaf.expert][leaf.node]]
+            groups.setdefault(b"".join(part.tobytes() for part in laws), []).append(leaf)
+        return [Case(group, *self._sides(seen, group)) for group in groups.values()]
+
+    def _sides(self, seen: Seen, leaves: list[Leaf]) -> tuple[Floats, Floats]:
+        n = seen.columns.shape[1]
+        sides = [_narrowed(n, leaf.rows @ seen.columns, _levels(seen, leaf)) for leaf in leaves]
+        return np.min([low for low, _ in sides], axis=0), np.max([high for _, high in sides], axis=0)
+
+    def _are_alike(self, leaves: list[Leaf]) -> bool:
+        """Whether leaves have the same laws."""
+        laws = [(*self._laws(leaf), self._spreads[leaf.expert][leaf.node]) for leaf in leaves]
+        return all(np.array_equal(a, b) for law in laws[1:] for a, b in zip(law, laws[0], strict=True))
+
+    def leaves(self, seen: Seen) -> list[Leaf]:
         """Leaves that may answer somewhere."""
         radii = np.abs(seen.all_columns).sum(axis=1)
         low, high = seen.middle - radii, seen.middle + radii
@@ -136,13 +176,13 @@ class Acting:
         rivals = [k for k in range(len(bias)) if k != expert]
         return weights[expert] - weights[rivals], bias[expert] - bias[rivals] + errors[expert] + errors[rivals]
 
-    def _leaves_of(self, expert: int, rows: Floats, bounds: Floats, low: Floats, high: Floats) -> list[_Leaf]:
+    def _leaves_of(self, expert: int, rows: Floats, bounds: Floats, low: Floats, high: Floats) -> list[Leaf]:
         tree, found, waiting = self.mixture.trees[expert], [], [(0, rows, bounds)]
         while waiting:
             node, rows, bounds = waiting.pop()
             k = tree.feature[node]
             if k == LEAF:
-                found.append(_Leaf(expert, node, rows, bounds))
+                found.append(Leaf(expert, node, rows, bounds))
                 continue
             threshold, unit = tree.threshold[node], np.eye(len(low))[k]
             if high[k] > threshold:
@@ -151,13 +191,20 @@ class Acting:
                 waiting.append((int(tree.left[node]), np.vstack([rows, -unit]), np.append(bounds, threshold)))
         return found
 
-    def _laws(self, leaf: _Leaf) -> tuple[Floats, Floats]:
+    def _laws(self, leaf: Leaf) -> tuple[Floats, Floats]:
         tree = self.mixture.trees[leaf.expert]
         slopes = np.zeros((tree.n_outputs, self.mixture.n_features)) if tree.slope is None else tree.slope[leaf.node]
         return slopes, tree.value[leaf.node]
 
-    def _may_clip(self, seen: Seen, leaf: _Leaf) -> bool:
+    def _errors(self, leaf: Leaf, seen: Seen) -> Floats:
+        """Errors of the float64 sums of a leaf, and how far the effect of its action may be from them."""
         slopes, values = self._laws(leaf)
+        return np.asarray(_sum_errors(values, slopes, seen) + self._spreads[leaf.expert][leaf.node])
+
+    def _may_clip(self, seen: Seen, leaf: Leaf) -> bool:
+        slopes, values = self._laws(leaf)
+        if not np.any(slopes) and np.all((self.low <= values) & (values <= self.high)):
+            return False
         center, spread = slopes @ seen.middle + values, np.abs(slopes @ seen.all_columns).sum(axis=1)
         slack = 1e-12 * (1 + np.abs(center) + spread)
         return bool(np.any(center - spread - slack < self.low) or np.any(center + spread + slack > self.high))
@@ -176,13 +223,13 @@ class Acting:
         slopes = (solution[:-1] / scale[:, None]).T
         return slopes, solution[-1] - slopes @ center
 
-    def _bounded(self, seen: Seen, leaves: list[_Leaf], slopes: Floats, values: Floats) -> Law:
+    def _bounded(self, seen: Seen, leaves: list[Leaf], slopes: Floats, values: Floats) -> Law:
         n = len(values)
         low, high = np.full(n, np.inf), np.full(n, -np.inf)
         multipliers: list[Multiplier] = []
         for leaf in leaves:
             laws, offsets = self._laws(leaf)
-            rounding = _sum_errors(offsets, laws, seen)
+            rounding = self._errors(leaf, seen)
             for o in range(n):
                 for place, row, constant, rows, bounds in self._cases(seen, leaf, laws[o], float(offsets[o]), o):
                     for side, sign in ((0, 1.0), (1, -1.0)):
@@ -200,7 +247,7 @@ class Acting:
         return Law(slopes, values, low, high, multipliers, given=True)
 
     def _cases(
-        self, seen: Seen, leaf: _Leaf, row: Floats, value: float, o: int
+        self, seen: Seen, leaf: Leaf, row: Floats, value: float, o: int
     ) -> list[tuple[int, Floats, float, Floats, Floats]]:
         """Places of an output of a leaf: the line that it is there, and guards of the place."""
         center, spread = float(row @ seen.middle) + value, float(np.abs(row @ seen.all_columns).sum())
@@ -214,6 +261,26 @@ class Acting:
         if center + spread > high:
             cases.append((AT_HIGH, zero, high, np.vstack([leaf.rows, row]), np.append(leaf.bounds, value - high)))
         return cases
+
+
+def _levels(seen: Seen, leaf: Leaf) -> Floats:
+    """Guards of a leaf in the middle of a set, and a little more than the errors of what is seen."""
+    spread = np.abs(leaf.rows) @ seen.errors
+    size = np.abs(leaf.rows) @ np.abs(seen.middle) + np.abs(leaf.bounds)
+    return np.asarray(leaf.rows @ seen.middle + leaf.bounds + spread + 1e-11 * size + 1e-15)
+
+
+def _narrowed(n: int, rows: Floats, levels: Floats) -> tuple[Floats, Floats]:
+    """Sides of t, from -1 to 1 at first, where rows·t + levels >= 0."""
+    low, high = np.full(n, -1.0), np.full(n, 1.0)
+    for row, level in [*zip(rows, levels, strict=True)] * 2:
+        best = np.maximum(row * low, row * high)
+        least = best - max(float(best.sum() + level), 0.0)
+        with np.errstate(all="ignore"):
+            bound = least / row
+        low = np.where((row > 0) & (bound > low), np.minimum(bound, high), low)
+        high = np.where((row < 0) & (bound < high), np.maximum(bound, low), high)
+    return low, high
 
 
 def _sum_errors(values: Floats, slopes: Floats, seen: Seen) -> Floats:

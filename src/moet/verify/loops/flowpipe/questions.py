@@ -10,7 +10,6 @@ from moet.errors import InputError
 from moet.verify.limits import Deadline, Progress
 from moet.verify.result import Verdict
 from moet.verify.spec import Requirement, always, never, reached
-from moet.verify.systems.controls import check_policy
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
@@ -19,12 +18,10 @@ def asked(
     model: Any, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
 ) -> Callable[[Progress | None], Verdict]:
     """The search that decides whether a model meets a specification."""
+    from moet.verify.loops.flowpipe.labels import acting_model
     from moet.verify.loops.flowpipe.search import FlowpipeSearch
-    from moet.verify.outputs.laws import hard_laws
 
-    mixture = hard_laws(model)
-    check_policy(system, mixture)
-    return FlowpipeSearch(mixture, system, spec, deadline, seed).decide
+    return FlowpipeSearch(acting_model(model, system), system, spec, deadline, seed).decide
 
 
 def staying_safe(system: System, steps: int | None) -> list[Requirement]:

@@ -9,15 +9,17 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
-from moet.verify.checker.documents.laws import read_laws
 from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.flowpipe.claims import Condition as PlainCondition
 from moet.verify.checker.loops.flowpipe.claims import Norm as PlainNorm
 from moet.verify.checker.loops.flowpipe.claims import Requirement as PlainRequirement
-from moet.verify.checker.loops.flowpipe.replay import missing
+from moet.verify.checker.loops.flowpipe.labels import acting_laws
+from moet.verify.checker.loops.flowpipe.replay import missing, without_unknowns
 from moet.verify.checker.meter import Interrupted, Meter
 from moet.verify.limits import Deadline, Stopped
+from moet.verify.loops.flowpipe.labels import laws_of
 from moet.verify.result import Refuted, Trace
 from moet.verify.spec import Condition, Requirement
 from moet.verify.systems.controls import clipped, observed
@@ -38,7 +40,7 @@ _TRIES = 3
 
 
 def refutation(
-    mixture: RegressionMixture, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
+    model: Mixture | RegressionMixture, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
 ) -> Refuted | None:
     """A run that surely misses a requirement, if one is found."""
     corner = _unsafe_first_state(system, spec)
@@ -46,7 +48,7 @@ def refutation(
         return Refuted(trace=Trace(np.array([corner], np.float64), (), None, corner))
     shares = _SHARES if _has_unknowns(system) else _SHARES[:1]
     for share in shares:
-        trace = _found(mixture, system, spec, deadline, seed, share)
+        trace = _found(model, system, spec, deadline, seed, share)
         if trace is not None:
             return Refuted(trace=trace)
     return None
@@ -54,11 +56,12 @@ def refutation(
 
 def _has_unknowns(system: System) -> bool:
     named = {**system.parameters, **system.signals} if isinstance(system, SampledSystem) else {}
-    return any(low < high for low, high in (*system.disturbance, *named.values()))
+    effects = [side for sides in system.effects.values() for side in sides]
+    return any(low < high for low, high in (*system.disturbance, *named.values(), *effects))
 
 
 def _found(
-    mixture: RegressionMixture,
+    model: Mixture | RegressionMixture,
     system: System,
     spec: Sequence[Requirement],
     deadline: Deadline,
@@ -66,6 +69,7 @@ def _found(
     share: Fraction,
 ) -> Trace | None:
     """A run with all unknown numbers at a share of the way between their limits."""
+    mixture = laws_of(model, system, float(share))
     times, states, steps = _simulated(mixture, system, spec, deadline, seed, float(share))
     misses = [_missed(part, times, states) for part in spec]
     sizes, when = np.max([size for size, _ in misses], axis=0), np.argmax([size for size, _ in misses], axis=0)
@@ -74,7 +78,7 @@ def _found(
             return None
         last = misses[when[run]][1][run]
         n_steps = min(steps, int(np.ceil(last / float(_period(system)) - 1e-9)))
-        trace = _replayed(mixture, system, spec, states[run, 0], n_steps, share, deadline)
+        trace = _replayed(model, system, spec, states[run, 0], n_steps, share, deadline)
         if trace is not None:
             return trace
     return None
@@ -158,7 +162,7 @@ def _over(condition: Condition, states: Floats) -> Floats:
 
 
 def _replayed(
-    mixture: RegressionMixture,
+    model: Mixture | RegressionMixture,
     system: System,
     spec: Sequence[Requirement],
     start: Floats,
@@ -170,13 +174,14 @@ def _replayed(
     exact = [min(max(Fraction(x), a), b) for x, (a, b) in zip(start.tolist(), system.initial, strict=True)]
     requirements = [_plain(part) for part in spec]
     meter = Meter(lambda: deadline.passed)
+    still = without_unknowns(read_system(system), share)
     try:
-        miss = missing(read_laws(mixture), read_system(system), requirements, exact, steps, _REPLAYED, share, meter)
+        miss = missing(acting_laws(model, still), still, requirements, exact, steps, _REPLAYED, meter)
     except Interrupted:
         raise Stopped(deadline.reason) from None
     if miss is None:
         return None
-    states = np.array(miss.samples)
+    states, mixture = np.array(miss.samples), laws_of(model, system, float(share))
     controls = [tuple(clipped(system, mixture.act(row)).tolist()) for row in observed(system, states[:-1])]
     added = _fixed(system, float(share))[1]
     disturbances = np.tile(added, (len(controls), 1)) if np.any(added) else None

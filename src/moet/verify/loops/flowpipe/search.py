@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.file import digest
+from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -47,7 +48,8 @@ class FlowpipeSearch:
 
     Parameters
     ----------
-    mixture : RegressionMixture
+    mixture : Mixture or RegressionMixture
+        A hard one, whose answers are the system's actions or controls.
     system : System
         With controls.
     spec : sequence of Requirement
@@ -58,7 +60,7 @@ class FlowpipeSearch:
 
     def __init__(
         self,
-        mixture: RegressionMixture,
+        mixture: Mixture | RegressionMixture,
         system: System,
         spec: Sequence[Requirement],
         deadline: Deadline,
@@ -234,7 +236,7 @@ class FlowpipeSearch:
         return state[0], np.eye(len(scale)) if modes is None else modes
 
     def _next(self, states: Floats) -> Floats:
-        wanted = self.mixture.predict(observed(self.system, states))
+        wanted = self.follower.acting.mixture.predict(observed(self.system, states))
         if isinstance(self.system, SampledSystem):
             return self.system.between(states, wanted, 1, steps=_COARSE)[:, -1]
         return self.system.successor(states, clipped(self.system, wanted))

@@ -17,10 +17,10 @@ from moet.errors import CertificateError
 from moet.verify.checker.documents.laws import PlainLaws, clipped
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.inputs.gate import Sum
-from moet.verify.checker.loops.equations import BITS, Undefined
+from moet.verify.checker.loops.equations import BITS, ONE, Undefined
 from moet.verify.checker.loops.flowpipe.forms import up
 from moet.verify.checker.loops.flowpipe.program import Program
-from moet.verify.checker.loops.flowpipe.sets import Columns, Zonotope, mapped, whole
+from moet.verify.checker.loops.flowpipe.sets import Columns, Zonotope, mapped, narrowed, whole
 from moet.verify.checker.meter import Meter
 
 LAW, AT_LOW, AT_HIGH = range(3)
@@ -28,6 +28,9 @@ LAW, AT_LOW, AT_HIGH = range(3)
 
 Key = tuple[int, int, int, int, int]
 """Expert, leaf, output, place of the output, and side: 0 for the upper bound, 1 for the lower."""
+
+Leaves = list[tuple[int, int]]
+"""Experts, and leaves of theirs."""
 
 Multipliers = dict[Key, list[tuple[int, int]]]
 """Numbers of conditions, and what they are multiplied with."""
@@ -100,17 +103,21 @@ class Policy:
         self._laws: dict[tuple[int, int], list[Line]] = {}
 
     def relaxed(
-        self, seen: Seen, lines: list[Line] | None, multipliers: Multipliers, meter: Meter
+        self, seen: Seen, lines: list[Line] | None, multipliers: Multipliers, meter: Meter, only: Leaves | None = None
     ) -> tuple[list[Line], list[tuple[int, int]]]:
         """One line per output, and what the policy may add to it.
 
-        Without lines, a single leaf must answer everywhere, without being clipped; its laws are the lines.
+        Without lines, all leaves that may answer must have the same laws, which are the lines. If ``only`` some
+        answer in this set, others do not count.
         """
-        leaves = list(self._leaves(seen, meter))
+        leaves = [leaf for leaf in self._leaves(seen, meter) if only is None or leaf[:2] in only]
+        if only and not leaves:  # nobody is here
+            leaves = [(*only[0], [])]
         if lines is None:
-            if len(leaves) != 1:
+            laws = [self._laws_of(*leaf[:2]) for leaf in leaves]
+            if any(law != laws[0] for law in laws):
                 raise CertificateError(f"{len(leaves)} leaves may answer, and there is no law for all of them")
-            lines = self._laws_of(*leaves[0][:2])
+            lines = laws[0]
         bounds = []
         for o, line in enumerate(lines):
             least: int | None = None
@@ -123,6 +130,39 @@ class Policy:
             assert most is not None
             bounds.append((least, most))
         return lines, bounds
+
+    def cases(self, seen: Seen, groups: list[Leaves], meter: Meter) -> list[list[tuple[int, int]]]:
+        """For groups of leaves, the sides of the columns of a set between which one of the group may answer."""
+        possible = {leaf[:2]: leaf[2] for leaf in self._leaves(seen, meter)}
+        listed = {leaf for group in groups for leaf in group}
+        if not all(groups) or not all(self._is_leaf(*leaf) for leaf in listed):
+            raise CertificateError("a case has no leaf, or one that there is not")
+        if not set(possible) <= listed:
+            raise CertificateError("a leaf may answer that is in none of the cases")
+        return [self._sides(seen, [possible[leaf] for leaf in group if leaf in possible], meter) for group in groups]
+
+    def _is_leaf(self, expert: int, node: int) -> bool:
+        trees = self.model.trees
+        return 0 <= expert < len(trees) and 0 <= node < len(trees[expert].feature) and trees[expert].feature[node] < 0
+
+    def _sides(self, seen: Seen, leaves: list[list[Line]], meter: Meter) -> list[tuple[int, int]]:
+        """Sides of all columns between which the guards of one of the leaves may hold."""
+        everywhere = [(-ONE, ONE)] * len(seen.points.columns)
+        found = []
+        for guards in leaves:
+            rows = []
+            for guard in guards:
+                meter.spend(4 * len(everywhere))
+                row = [sum(map(mul, guard.row, column)) >> BITS for column in seen.points.columns]
+                center = sum(map(mul, guard.row, seen.points.middle)) >> BITS
+                blur = up(sum(abs(a) * e for a, e in zip(guard.row, seen.errors, strict=True))) + seen.size
+                rows.append((row, center + guard.constant + blur + len(row) + 4))
+            sides = narrowed(everywhere, rows + rows, meter)
+            if sides is not None:
+                found.append(sides)
+        if not found:  # nobody is here, whatever is said of it
+            return [(0, 0)] * len(everywhere)
+        return [(min(low for low, _ in one), max(high for _, high in one)) for one in zip(*found, strict=True)]
 
     def _bounds(
         self, seen: Seen, line: Line, o: int, leaf: tuple[int, int], guards: list[Line], multipliers: Multipliers
@@ -194,9 +234,10 @@ class Policy:
         return self._laws[expert, leaf]
 
     def _rounding(self, leaf: tuple[int, int], o: int, seen: Seen) -> int:
-        """Error of the float64 sum of a law."""
+        """Error of the float64 sum of a law, and how far the effect of an action may be from it."""
         law: Sum = self.model.trees[leaf[0]].laws[leaf[1]][o]
-        return self._sum_error(law.weights, law.bias, seen) if any(law.weights) else 0
+        spread = whole(law.error) + 1 if law.error else 0
+        return spread + (self._sum_error(law.weights, law.bias, seen) if any(law.weights) else 0)
 
     def _sum_error(self, weights: Sequence[Fraction | float], bias: Fraction | float, seen: Seen) -> int:
         """Error of a sum of products in float64, see :func:`moet.verify.checker.inputs.gate.rounded_sum`."""

@@ -45,18 +45,16 @@ def missing(
     start: list[Fraction],
     steps: int,
     substeps: int,
-    share: Fraction,
     meter: Meter,
 ) -> Miss | None:
     """Whether the run from a first state misses a requirement within some steps; None if that is not sure.
 
-    Unknown numbers of the system are at this share of the way between their limits, so it is one of its runs.
+    The system and the effects of the model's actions are :func:`without_unknowns`, so there is one run.
     """
-    still = without_unknowns(system, share)
-    values = [*start, *(low for low, _ in parameters_of(still))]
+    values = [*start, *(low for low, _ in parameters_of(system))]
     points = Zonotope([whole(x) for x in values], diagonal([1] * len(values), len(values)))
-    run = _Run(model, still, meter)
-    period = still.dynamics.period if isinstance(still.dynamics, Flow) else Fraction(1)
+    run = _Run(model, system, meter)
+    period = system.dynamics.period if isinstance(system.dynamics, Flow) else Fraction(1)
     samples = [_middle(points, len(start))]
     looks = [(Fraction(0), Where([(points, [0] * len(start))], [0] * len(start), meter))]
     run.places += looks
@@ -106,6 +104,7 @@ def without_unknowns(system: PlainSystem, share: Fraction) -> PlainSystem:
         dynamics=dynamics,
         noise=[Fraction(0)] * len(system.noise),
         disturbance=[fixed(side) for side in system.disturbance],
+        effects={name: [fixed(side) for side in sides] for name, sides in system.effects.items()},
     )
 
 

@@ -74,6 +74,41 @@ def reduced(points: Zonotope, first: int, last: int, frame: Matrix, inverse: Mat
     return Zonotope(points.middle, points.columns[:first] + merged + points.columns[last:])
 
 
+def narrowed(
+    sides: list[tuple[int, int]], rows: list[tuple[list[int], int]], meter: Meter
+) -> list[tuple[int, int]] | None:
+    """Sides of t, of which row·t + level >= 0 is known for each of the rows; None if that leaves nobody.
+
+    Each row moves the sides of one variable after the other to where the others, at their best, just make up for it.
+    """
+    sides = list(sides)
+    for row, level in rows:
+        meter.spend(4 * len(sides))
+        best = [s * (high if s > 0 else low) for s, (low, high) in zip(row, sides, strict=True)]
+        room = sum(best) + (level << BITS)
+        if room < 0:
+            return None
+        for j, s in enumerate(row):
+            low, high = sides[j]
+            if s > 0 and best[j] - room > low * s:
+                sides[j] = ((best[j] - room) // s, high)
+            elif s < 0 and best[j] - room > high * s:
+                sides[j] = (low, -((best[j] - room) // -s))
+    return sides
+
+
+def cut(points: Zonotope, sides: list[tuple[int, int]], meter: Meter) -> Zonotope:
+    """The points for which every t_j is between its sides."""
+    n = len(points.middle)
+    meter.spend(4 * n * len(sides))
+    centers = [(low + high) >> 1 for low, high in sides]
+    halves = [(high - low + 1) >> 1 for low, high in sides]
+    moves = [sum(map(mul, row, centers)) >> BITS for row in zip(*points.columns, strict=True)]
+    columns = [[a * half >> BITS for a in column] for column, half in zip(points.columns, halves, strict=True)]
+    middle = [m + move for m, move in zip(points.middle, moves, strict=True)]
+    return Zonotope(middle, columns + diagonal([len(sides) + 2] * n, n))  # every number is off by less than one
+
+
 def fits(points: Zonotope, middle: list[int], inverse: Matrix, frame: Matrix) -> bool:
     """Whether all points are in middle + frame·[-1, 1]^d, where ``inverse`` is close to that of ``frame``.
 

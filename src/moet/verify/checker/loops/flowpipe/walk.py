@@ -21,14 +21,15 @@ from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.claims import Condition, FlowpipeClaim, Requirement, flowpipe
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
 from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
-from moet.verify.checker.loops.flowpipe.policy import Line, Multipliers, Policy, control_rows, seen
+from moet.verify.checker.loops.flowpipe.policy import Leaves, Line, Multipliers, Policy, control_rows, seen
 from moet.verify.checker.loops.flowpipe.program import features_of, parameters_of, program_of
-from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, diagonal, fits, mapped, reduced, whole
+from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, cut, diagonal, fits, mapped, reduced, whole
 from moet.verify.checker.loops.geometry import most_in
 from moet.verify.checker.meter import Meter
 
-PART, SPLIT, END = 64, 65, 66
-"""Codes: a part of the first states, two halves of it, and the end of what a part is followed for."""
+PART, SPLIT, END, CASES = 64, 65, 66, 67
+"""Codes: a part of the first states, two halves of it, the end of what a part is followed for, and sets of which each
+is where other leaves answer."""
 
 RELAXED, REDUCED = 1, 2
 """Bits of the code of a step: a law for several leaves is given; columns are put together before it."""
@@ -123,6 +124,16 @@ class _Numbers:
         return rows + [[0] * n for _ in range(n - d)]
 
 
+class _Branch(NamedTuple):
+    """A set after some steps, what it has reached, the leaves that alone answer in it, and where it has been."""
+
+    points: Zonotope
+    step: int
+    done: set[int]
+    only: Leaves | None
+    tube: list[Stretch]
+
+
 class Walk:
     """Follows sets with the records of a proof."""
 
@@ -160,23 +171,52 @@ class Walk:
                 raise CertificateError(f"code {code} where a part of the first states is due")
 
     def _follow(self, points: Zonotope, home: Home | None, at_home: bool) -> None:
-        time, done = Fraction(0), set[int]()
-        self.tubes.append([])
         spec = [part for part in self._claim.spec if not at_home or part.end is None]
         spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
         known = [_without_linear(part) if not at_home and not part.start else part for part in spec]
-        self._look(points, time, known, done)
-        steps = 0
+        branch = _Branch(points, 0, set(), None, [])
+        self.tubes.append(branch.tube)
+        self._look(points, Fraction(0), known, branch.done)
+        self.tubes.pop()
+        waiting = [branch]
+        while waiting:
+            waiting += reversed(self._branch(waiting.pop(), spec, home))
+
+    def _branch(self, branch: _Branch, spec: list[Requirement], home: Home | None) -> list[_Branch]:
+        """Follow a set to its end, or until it is cut in cases."""
+        points, step, done, only, tube = branch
+        self.tubes.append(tube)
         while (code := self._records.code()) != END:
+            if code == CASES and only is None:
+                self.tubes.pop()
+                return self._cases(branch._replace(points=points, step=step))
             if code & ~(RELAXED | REDUCED):
                 raise CertificateError(f"code {code} where a step is due")
             if len(points.columns) > MOST_COLUMNS:
                 raise CertificateError(f"a set has more than {MOST_COLUMNS} columns")
-            points = self._step(points, time, code, spec)
-            time += self._period
-            steps += 1
-            self._look(points, time, spec, done)
-        self._check_end(points, time, spec, done, home, steps)
+            points, only = self._step(points, step * self._period, code, spec, only), None
+            step += 1
+            self._look(points, step * self._period, spec, done)
+        if only is not None:
+            raise CertificateError("a case ends before its step")
+        self._check_end(points, step * self._period, spec, done, home, step)
+        return []
+
+    def _cases(self, branch: _Branch) -> list[_Branch]:
+        """Where the leaves of each case may answer."""
+        groups: list[Leaves] = []
+        (count,) = self._records.refs(1)
+        for _ in range(count):
+            (size,) = self._records.refs(1)
+            refs = self._records.refs(2 * max(0, size))
+            groups.append(list(zip(refs[0::2], refs[1::2], strict=True)))
+        what = seen(self._system, self._features, branch.points, self._meter)
+        found = []
+        for group, sides in zip(groups, self._policy.cases(what, groups, self._meter), strict=True):
+            self._meter.hold(len(sides) * len(branch.points.middle) + len(branch.tube))
+            part = cut(branch.points, sides, self._meter)
+            found.append(_Branch(part, branch.step, set(branch.done), group, list(branch.tube)))
+        return found
 
     def _check_end(
         self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int], home: Home | None, steps: int
@@ -224,14 +264,16 @@ class Walk:
         elif not is_outside(where, part.conditions, n):
             raise CertificateError(f"at time {float(time):g} a set that is to be avoided may be entered")
 
-    def _step(self, points: Zonotope, time: Fraction, code: int, spec: list[Requirement]) -> Zonotope:
+    def _step(
+        self, points: Zonotope, time: Fraction, code: int, spec: list[Requirement], only: Leaves | None
+    ) -> Zonotope:
         if code & REDUCED:
             points = self._reduced(points)
         (substeps,) = self._records.refs(1)
         if not 0 < substeps <= MOST_SUBSTEPS:
             raise CertificateError(f"a step is taken in {substeps} parts")
         lines, multipliers = self._law() if code & RELAXED else (None, {})
-        return self.advanced(points, time, substeps, lines, multipliers, spec)
+        return self.advanced(points, time, substeps, lines, multipliers, spec, only)
 
     def advanced(
         self,
@@ -241,10 +283,11 @@ class Walk:
         lines: list[Line] | None,
         multipliers: Multipliers,
         spec: list[Requirement],
+        only: Leaves | None = None,
     ) -> Zonotope:
         """The set one period later, on the way to which the requirements are looked at."""
         what = seen(self._system, self._features, points, self._meter)
-        lines, bounds = self._policy.relaxed(what, lines, multipliers, self._meter)
+        lines, bounds = self._policy.relaxed(what, lines, multipliers, self._meter, only)
         middles, rows = control_rows(what, lines, bounds)
         n = len(points.middle)
         columns = points.columns + [[0] * n for _ in middles]

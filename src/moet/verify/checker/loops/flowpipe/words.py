@@ -17,7 +17,8 @@ def flowpipe_words(claim: Any, model: PlainLaws, system: PlainSystem) -> list[st
     read = flowpipe(claim, model, system)
     without_end = "until then" if read.reaches else "for ever"
     parts = [_requirement(part, system, without_end) for part in read.spec]
-    return [f"Every run that begins with {_sides(system.states, system.initial)}:", *parts, *_surroundings(system)]
+    first = f"Every run that begins with {_sides(system.states, system.initial)}:"
+    return [first, *parts, *_surroundings(system, model.labels)]
 
 
 def _requirement(part: Requirement, system: PlainSystem, without_end: str) -> str:
@@ -63,15 +64,29 @@ def _sides(names: Sequence[str], sides: Sides) -> str:
     return ", ".join(f"{name_of(name)} {between(*side)}" for name, side in zip(names, sides, strict=True))
 
 
-def _surroundings(system: PlainSystem) -> list[str]:
+def _acting(system: PlainSystem, labels: bool) -> list[str]:
+    """How the model acts."""
+    names = list(system.controls)
+    if not labels:
+        limits = _sides(names, list(system.controls.values()))
+        return [f"The model, computed in float64, chooses the controls, which are clipped: {limits}."]
+    effects = [f"  {name_of(action)}: {_sides(names, sides)}" for action, sides in system.effects.items()]
+    anew = ", any number between them, another one in every step" if _vary(system) else ""
+    return [f"The model, computed in float64, chooses an action, which sets controls{anew}:", *effects]
+
+
+def _vary(system: PlainSystem) -> bool:
+    return any(low < high for sides in system.effects.values() for low, high in sides)
+
+
+def _surroundings(system: PlainSystem, labels: bool) -> list[str]:
     """What such a proof takes into account."""
     lines = []
     inside = [(name, side) for name, side in zip(system.states, system.domain, strict=True) if side is not None]
     if inside:
         names, sides = zip(*inside, strict=True)
         lines.append(f"Until then it stays where the description of the system holds: {_sides(names, list(sides))}.")
-    limits = _sides(list(system.controls), list(system.controls.values()))
-    lines.append(f"The model, computed in float64, chooses the controls, which are clipped: {limits}.")
+    lines += _acting(system, labels)
     noise = [f"{exactly(e)} in {name_of(n)}" for n, e in zip(system.features, system.noise, strict=True) if e]
     what = ", ".join(f"{name_of(name)} = {_text(said)}" for name, said in system.observe) or "the state"
     added = f", with noise of at most {', '.join(noise)}" if noise else ""
