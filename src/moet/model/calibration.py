@@ -1,9 +1,10 @@
 """Probabilities that come true: what a model says of its answers, corrected by rows that it was not fitted to.
 
-Trees are surer of the rows they were grown on than of others, and boosted leaves hold votes. One number mends either,
-chosen by the likelihood of labels that the model had not seen, and no answer changes:
+Trees are surer of the rows they were grown on than of others, and boosted leaves hold votes. A number or two mend
+either, chosen by the likelihood of labels that the model had not seen, and no answer changes:
 
-- leaves of a hard mixture are drawn towards the class shares of the table by so many rows' worth (``shrinkage``);
+- leaves of a hard mixture are drawn towards the class shares of the table by so many rows' worth (``shrinkage``), and
+  all of them by a share of the way (``doubt``);
 - the probabilities of a soft mixture are the softmax of its votes times a number (``sharpness``).
 """
 
@@ -29,6 +30,9 @@ FEWEST_ROWS = 100
 
 SHRINKAGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Weights of the class shares in a leaf, in typical rows."""
+
+DOUBTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
+"""Shares of the way to the class shares that all leaves may go."""
 
 SHARPNESSES = (1e-2, 1e5)
 """Least and largest, relative to the one that a model has."""
@@ -63,7 +67,7 @@ def calibrated(mixture: Mixture, table: Table, trials: Sequence[Trial]) -> Mixtu
         return mixture
     if mixture.prediction == "soft":
         return replace(mixture, sharpness=best_sharpness(mixture, trials))
-    return shrunk(mixture, table, best_shrinkage(trials))
+    return shrunk(mixture, table, *best_shrinkage(trials))
 
 
 def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> float | None:
@@ -84,24 +88,34 @@ def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> float | None:
     return unit * float(np.exp(found.x))
 
 
-def best_shrinkage(trials: Sequence[Trial]) -> float:
-    """The shrinkage under which labels not seen are likeliest."""
+def best_shrinkage(trials: Sequence[Trial]) -> tuple[float, float]:
+    """The shrinkage and the doubt under which labels not seen are likeliest; one after the other, and again."""
     label, weight = _asked(trials)
 
-    def loss(shrinkage: float) -> float:
-        said = [shrunk(one.mixture, one.taught, shrinkage).predict_proba_hard(_rows(one.asked)) for one in trials]
+    def loss(shrinkage: float, doubt: float) -> float:
+        said = [
+            shrunk(one.mixture, one.taught, shrinkage, doubt).predict_proba_hard(_rows(one.asked)) for one in trials
+        ]
         return _loss(np.concatenate(said), label, weight)
 
-    return min(SHRINKAGES, key=loss)
+    shrinkage = min(SHRINKAGES, key=lambda one: loss(one, 0.0))
+    doubt = min(DOUBTS, key=lambda one: loss(shrinkage, one))
+    return (min(SHRINKAGES, key=lambda one: loss(one, doubt)) if doubt else shrinkage), doubt
 
 
-def shrunk(mixture: Mixture, table: Table, shrinkage: float) -> Mixture:
-    """A hard mixture whose leaves count the class shares of its table as so many rows more; answers stay."""
-    if shrinkage == 0:
+def shrunk(mixture: Mixture, table: Table, shrinkage: float, doubt: float = 0.0) -> Mixture:
+    """A hard mixture whose leaves count the class shares of its table as so many rows more; answers stay.
+
+    Doubt is a share of the way to the class shares that all leaves go, however many rows they have: where to cut was
+    chosen by those rows.
+    """
+    if shrinkage == doubt == 0:
         return mixture
 
     def value(own: Floats, weight: Floats) -> Floats:
-        return drawn(own, table.class_shares, shrinkage / (weight.sum(axis=1) + shrinkage))
+        met = weight.sum(axis=1, dtype=np.float64)
+        kept = np.divide(met, met + shrinkage, out=np.zeros_like(met), where=met + shrinkage > 0)
+        return drawn(own, table.class_shares, 1.0 - (1.0 - doubt) * kept)
 
     return with_values(mixture, _rows(table), np.broadcast_to(table.weight[:, None], (len(table), 1)), value)
 
