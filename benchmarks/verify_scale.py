@@ -1,11 +1,12 @@
 """How many states a closed loop may have: safety of random stable systems, with one core and a limit of time.
 
-    python benchmarks/verify_scale.py [--seconds 60] [--seeds 3] [--results results.json]
+    python benchmarks/verify_scale.py [--seconds 60] [--seeds 3] [--pushes 0.1 0.3 1] [--results results.json]
 
 A system is random and stable, its three actions push it somewhere each; the policy is a mixture of three experts of
 depth 3, fitted to the action after which the state is smallest. The safe set is 1.5 times what simulated runs reach.
 Asked is safety for ever, for 100 steps, and for 5 steps of a nonlinear system (oscillators in a ring, coupled by sines
-and products). Search and check are in seconds of CPU time.
+and products). Actions push by random numbers of the size ``--pushes``, first states are up to 1: the harder they push,
+the more do paths depend on what the policy decides. Search and check are in seconds of CPU time.
 """
 
 from __future__ import annotations
@@ -44,18 +45,22 @@ def fitted_policy(system: systems.System, random: np.random.Generator) -> Mixtur
     return student.fit(states, labels).mixture_
 
 
-def affine(d: int, random: np.random.Generator, safe_sides: np.ndarray | None = None) -> systems.AffineSystem:
+def affine(
+    d: int, push: float, random: np.random.Generator, safe_sides: np.ndarray | None = None
+) -> systems.AffineSystem:
     """A random stable affine system; all states are safe unless sides are given."""
     return systems.AffineSystem(
         f"random {d}",
         matrix=random_matrix(d, random).tolist(),
-        offsets=(random.normal(size=(N_ACTIONS, d)) * 0.1).tolist(),
+        offsets=(random.normal(size=(N_ACTIONS, d)) * push).tolist(),
         disturbance=dict.fromkeys(names(d), 0.001),
         **description(d, 1.0, safe_sides),
     )
 
 
-def oscillators(d: int, random: np.random.Generator, safe_sides: np.ndarray | None = None) -> systems.NonlinearSystem:
+def oscillators(
+    d: int, push: float, random: np.random.Generator, safe_sides: np.ndarray | None = None
+) -> systems.NonlinearSystem:
     """Damped pendulums in a ring, pushed by the action, with a product of neighbours."""
     n = d // 2
     step, inputs = {}, {}
@@ -65,7 +70,7 @@ def oscillators(d: int, random: np.random.Generator, safe_sides: np.ndarray | No
         pull = f"{gain} * sin({angle}) + {drag} * {speed} + {link} * ({angle} - {other})"
         step[angle] = f"{angle} + 0.1 * {speed}"
         step[speed] = f"{speed} + 0.1 * (push{i} - {pull} + {bend} * {angle} * {other})"
-        inputs[f"push{i}"] = [float(value) for value in random.uniform(-0.5, 0.5, N_ACTIONS)]
+        inputs[f"push{i}"] = [float(value) for value in (5 * push * random.uniform(-1.0, 1.0, N_ACTIONS))]
     return systems.NonlinearSystem(f"ring {d}", step=step, inputs=inputs, **description(d, 0.5, safe_sides))
 
 
@@ -85,19 +90,19 @@ def description(d: int, start: float, safe_sides: np.ndarray | None) -> dict[str
     }
 
 
-def question(kind: str, d: int, seed: int) -> tuple[Mixture, systems.System]:
+def question(kind: str, d: int, seed: int, push: float = 0.1) -> tuple[Mixture, systems.System]:
     """A policy and a system with a safe set 1.5 times what simulation reached."""
     build = oscillators if kind == "nonlinear" else affine
-    system = build(d, np.random.default_rng((seed, d)))
+    system = build(d, push, np.random.default_rng((seed, d)))
     mixture = fitted_policy(system, np.random.default_rng((seed, d, 1)))
     n_steps = STEPS[kind] or _SIMULATED_STEPS
     reached = np.abs(simulate(mixture, system, n_steps, n_runs=1000).states).max(axis=(0, 1))
-    return mixture, build(d, np.random.default_rng((seed, d)), ROOM * reached)
+    return mixture, build(d, push, np.random.default_rng((seed, d)), ROOM * reached)
 
 
-def scale(kind: str, d: int, seed: int, seconds: float) -> Row:
+def scale(kind: str, d: int, seed: int, push: float, seconds: float) -> Row:
     """Ask one question."""
-    mixture, system = question(kind, d, seed)
+    mixture, system = question(kind, d, seed, push)
     verdict: Verdict
     verdict, cpu = cpu_seconds(lambda: safe(mixture, system, STEPS[kind], cpu_limit=seconds, workers=1))
     found: Row = {"verdict": type(verdict).__name__, "cpu": cpu, "nodes": int(verdict.effort.get("nodes", 0))}
@@ -113,7 +118,7 @@ def scale(kind: str, d: int, seed: int, seconds: float) -> Row:
 def line(row: Row) -> list[object]:
     """One row of the table."""
     return [
-        *(row["kind"], row["d"], row["seed"], row["verdict"], row["nodes"], row["cpu"]),
+        *(row["kind"], row["push"], row["d"], row["seed"], row["verdict"], row["nodes"], row["cpu"]),
         *(row.get(name, "-") for name in ("search", "check", "bytes")),
     ]
 
@@ -122,19 +127,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0, help="CPU time per question")
     parser.add_argument("--seeds", type=int, default=3, help="systems of each size")
+    parser.add_argument("--pushes", type=float, nargs="+", default=[0.1], help="sizes of the actions' offsets")
+    parser.add_argument("--kinds", nargs="+", default=list(STEPS), choices=list(STEPS), help="questions")
+    parser.add_argument("--states", type=int, nargs="+", help="numbers of states, instead of all")
     parser.add_argument("--results", type=Path, help="file to keep the figures in")
     options = parser.parse_args()
     single_threaded()
     results = Results(options.results)
-    for kind in STEPS:
-        scale(kind, 2, 0, 5.0)  # compile
+    for kind in options.kinds:
+        scale(kind, 2, 0, 0.1, 5.0)  # compile
     rows = [
-        results.measure(scale, kind=kind, d=d, seed=seed, seconds=options.seconds)
-        for kind, sizes in SIZES.items()
-        for d in sizes
+        results.measure(scale, kind=kind, d=d, seed=seed, push=push, seconds=options.seconds)
+        for kind in options.kinds
+        for push in options.pushes
+        for d in options.states or SIZES[kind]
         for seed in range(options.seeds)
     ]
-    columns = ["question", "d", "seed", "verdict", "nodes", "CPU s", "search s", "check s", "bytes"]
+    columns = ["question", "push", "d", "seed", "verdict", "nodes", "CPU s", "search s", "check s", "bytes"]
     show(f"Safety of random stable systems; {machine()}", columns, map(line, rows))
 
 
