@@ -83,3 +83,23 @@ def test_kept_rows_say_where_they_come_from_and_stand_in_a_page():
     assert shown == {path.stem for path in ROWS.glob("*.json")}
     for name in shown:
         assert all(kept(name)[key] for key in ORIGIN), f"docs/rows/{name}.json lacks one of {ORIGIN}"
+
+
+def files_named_in(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    return sorted(set(re.findall(r"`((?:[\w.]+/)*[\w.]+\.(?:py|js|json|css|md|toml|cff))`", text)))
+
+
+@pytest.mark.parametrize("name", files_named_in(ROOT / "docs" / "architecture.md"))
+def test_the_map_of_the_code_names_files_that_exist(name):
+    homes = [ROOT, *(ROOT / home for home in ("src/moet", "tests", "benchmarks", "docs", "examples"))]
+    assert any((home / name).exists() for home in homes) or any(homes[1].rglob(name))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_the_paper_has_a_name_where_it_is_first_mentioned(path):
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    first = re.search(r"\bthe paper('s)?\b", text, re.I)
+    assert first is None or re.search(r"Vasić|MoËT: Mixture of Expert Trees", text[: first.end() + 200]), (
+        f"{named(path)} mentions the paper without its name"
+    )

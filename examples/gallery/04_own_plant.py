@@ -7,6 +7,7 @@ sensor. A valve opens at 1 m and below. Is the level kept between 0.5 m and 1.5 
 """
 
 from moet import Mixture, Tree
+from moet.explain import draw_proof, proof_picture
 from moet.verify import check, proven_ranges, safe, systems
 
 tank = systems.NonlinearSystem(
@@ -37,6 +38,11 @@ print(verdict.claim)
 low, high = proven_ranges(verdict.certificate, tank)["level"]
 print(f"the level stays between {low:.3f} and {high:.3f} m for ever")
 print("checked exactly:", check(verdict.certificate, policy, tank))
+
+# %%
+# The proved set, runs of the loop, and the limits:
+
+figure = draw_proof(proof_picture(verdict.certificate, policy, tank))
 
 # %%
 # A valve that opens at 0.4 m and below is refuted, with a run that surely happens:

@@ -14,11 +14,19 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 from moet import MoETClassifier, export
+from moet.explain import Axis, decision_regions, draw_regions
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 model = MoETClassifier(n_experts=2, max_depth=1, prediction="hard", random_state=0).fit(X, y)
 header = export.c(model, name="iris")
 print(header)
+
+# %%
+# What the header answers, for sepals of middling size:
+
+length, width = Axis(2, "petal length [cm]", 1, 7), Axis(3, "petal width [cm]", 0, 2.6)
+regions = decision_regions({"iris.h": model.mixture_.predict}, length, width, held=X.median().tolist())
+figure = draw_regions(regions, ["setosa", "versicolor", "virginica"])
 
 # %%
 # A program that reads rows and prints answers, compiled where there is a compiler:

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from moet import MoETClassifier, simplify
-from moet.explain import rules, why
+from moet.explain import draw_trees, drawn_trees, rules, why
 
 data = load_breast_cancer(as_frame=True)
 X = data.data[["mean radius", "mean texture", "mean concavity", "worst area"]]
@@ -26,6 +26,12 @@ short = simplify(model, X_train)
 print(rules(short))
 
 # %%
-# One patient: the gate, the path, and the nearest input with the other answer.
+# The same as trees, with the path of one patient marked:
 
-print(why(short, X_test.iloc[0]))
+patient = X_test.iloc[0]
+figure = draw_trees(drawn_trees(short, at=patient), len(short.classes))
+
+# %%
+# That patient: the gate, the path, and the nearest input with the other answer.
+
+print(why(short, patient))

@@ -8,6 +8,7 @@ cannot: an action is allowed only if that policy can still hold what comes of it
 
 import gymnasium
 import numpy as np
+from matplotlib.figure import Figure
 
 from moet import Mixture, Tree, verify
 from moet.shield import Shield, ShieldedEnv
@@ -31,16 +32,30 @@ rng = np.random.default_rng(0)
 
 
 def play(env):
-    """Act at random for up to 500 steps; how many there were, and the share that was overridden."""
-    env.reset(seed=0)
-    overridden = []
+    """Act at random for up to 500 steps: the angles of the pole, and the share of actions that was overridden."""
+    (*_, angle, _), _ = env.reset(seed=0)
+    angles, overridden = [angle], []
     for _ in range(500):
-        _, _, terminated, truncated, info = env.step(int(rng.integers(2)))
+        observation, _, terminated, truncated, info = env.step(int(rng.integers(2)))
+        angles.append(observation[2])
         overridden.append(info.get("overridden", False))
         if terminated or truncated:
             break
-    return len(overridden), np.mean(overridden)
+    return angles, np.mean(overridden)
 
 
-print("random, alone: {} steps".format(*play(gymnasium.make("CartPole-v1"))))
-print("random, shielded: {} steps, {:.0%} overridden".format(*play(ShieldedEnv(gymnasium.make("CartPole-v1"), shield))))
+alone, _ = play(gymnasium.make("CartPole-v1"))
+guarded, share = play(ShieldedEnv(gymnasium.make("CartPole-v1"), shield))
+print(f"random, alone: {len(alone) - 1} steps; shielded: {len(guarded) - 1} steps, {share:.0%} overridden")
+
+# %%
+# The pole of both, and the angle at which it is lost:
+
+figure = Figure(figsize=(6, 3), layout="constrained")
+axis = figure.subplots()
+axis.plot(guarded, label="random, shielded")
+axis.plot(alone, "C3", label="random, alone")
+for limit in (-0.2095, 0.2095):
+    axis.axhline(limit, color="0.5", linestyle="--")
+axis.set(xlabel="step", ylabel="angle of the pole [rad]")
+axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from moet import MoETClassifier, verify
-from moet.explain import rules
+from moet.explain import Axis, decision_regions, draw_regions, rules
 
 rng = np.random.default_rng(0)
 n = 2000
@@ -51,6 +51,17 @@ row = loans[answer == "bad"].iloc[0]
 way = verify.recourse(model, row, answer="good", fixed=["Sex", "Age"])
 print(row.to_dict())
 print({column: f"{old} -> {new}" for column, (old, new) in way.changes.items()})
+
+# %%
+# Where this applicant stands (the cross), all else being as it is, and where the change leads (the dot):
+
+names = model.mixture_.feature_names
+months, amount = names.index("Duration"), names.index("Amount")
+held = model.mixture_.schema.encode_row(row.to_dict())
+axes = Axis(months, "Duration [months]", 4, 72), Axis(amount, "Amount", 250, 18_424)
+figure = draw_regions(decision_regions({"answers": model.mixture_.predict}, *axes, held=held), list(model.classes_))
+figure.axes[0].plot(row.Duration, row.Amount, "kx", markersize=9)
+figure.axes[0].plot(way.row["Duration"], way.row["Amount"], "ko")
 
 # %%
 # What was proved, as one signs it:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from moet.errors import InputError
 from moet.explain.regions import RESOLUTION, Axis, decision_regions, draw_regions
 
 ANGLE = Axis(feature=2, label="angle [rad]", low=-0.2, high=0.2)
@@ -73,3 +74,14 @@ def test_what_is_painted_is_what_was_answered():
 def test_names_with_dollar_signs_are_no_formulas(tmp_path):
     panels = decision_regions({"$a_$": right_of(0)}, Axis(2, r"$\\bad{$", 0, 1), SPEED, held=[0, 0, 0])
     draw_regions(panels, ["$x^", "y$"], note="$ {").savefig(tmp_path / "regions.png")
+
+
+def test_policies_may_answer_with_labels():
+    x, y = Axis(0, "a", 0, 1), Axis(1, "b", 0, 1)
+    panels = decision_regions({"own": lambda rows: np.where(rows[:, 0] > rows[:, 1], "yes", "no")}, x, y, held=[0, 0])
+    figure = draw_regions(panels, ["no", "yes"])
+    shown = figure.axes[0].images[0].get_array()
+    assert shown[0, -1] == 1
+    assert shown[-1, 0] == 0
+    with pytest.raises(InputError, match="'yes' is missing"):
+        draw_regions(panels, ["no"])

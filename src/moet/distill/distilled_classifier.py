@@ -56,6 +56,18 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     Columns ``name=value`` of a table with column names, and a column ``name``, say the same thing in several ways: they
     are exchanged together, so that a made row has one category as a real one has.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from moet import MoETClassifier
+    >>> from moet.distill import DistilledClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> student = MoETClassifier(n_experts=2, max_depth=2, prediction="hard", random_state=0)
+    >>> small = DistilledClassifier(RandomForestClassifier(20, random_state=0), student, random_state=0).fit(X, y)
+    >>> small.score(X, y) > 0.9
+    True
     """
 
     def __init__(

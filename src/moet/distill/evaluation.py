@@ -170,7 +170,15 @@ def evaluate(
 
 
 def play_report(player: Policy | Teacher, task: Task, episodes: int, seed: int = 0, workers: int = 1) -> Episodes:
-    """Play the episodes that an evaluation with this seed plays."""
+    """Play the episodes that an evaluation with this seed plays.
+
+    Examples
+    --------
+    >>> from moet.distill import play_report
+    >>> from moet.envs import resolve
+    >>> from moet.teachers import load
+    >>> played = play_report(load("cartpole"), resolve("cartpole"), episodes=2)
+    """
     return play(player.act, task, episode_seeds(seed, Purpose.REPORT, episodes), workers)
 
 

@@ -31,6 +31,17 @@ class Policy:
         What it plays.
     provenance : mapping
         Where it comes from; kept in its model file.
+
+    Examples
+    --------
+    >>> from moet import MoETClassifier
+    >>> from moet.distill import distill
+    >>> from moet.teachers import load
+    >>> student = MoETClassifier(n_experts=2, max_depth=0, prediction="hard")
+    >>> effort = {"iterations": 1, "rollouts_per_iteration": 2, "selection_episodes": 2}
+    >>> policy = distill(load("cartpole"), "cartpole", student, **effort).policy
+    >>> policy.act([[0.0, 0.0, 0.1, 0.0]])
+    array([1])
     """
 
     model: Any

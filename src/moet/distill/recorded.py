@@ -64,6 +64,22 @@ def imitate(recording: Recording, student: Any, *, task: Task | None = None, see
         Whose names for observations and actions are used; by default they are numbered.
     seed : int
         Chooses the episodes that are held out, and is the student's seed if it has none of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from moet import MoETClassifier
+    >>> from moet.distill import imitate
+    >>> from moet.teachers import read_recording
+    >>> import tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in range(4):
+    ...         observations = rng.normal(size=(50, 2))
+    ...         actions = (observations[:, 0] > 0).astype(int)
+    ...         np.savez(f"{folder}/episode_{k}.npz", observations=observations, actions=actions)
+    ...     recording = read_recording(folder)
+    >>> found = imitate(recording, MoETClassifier(n_experts=2, max_depth=0, prediction="hard"))
     """
     named = {} if task is None else {"task": task.name}
     task = recording.task() if task is None else task

@@ -26,6 +26,12 @@ def tasks() -> tuple[str, ...]:
 
     Besides them there are ``gridworld-5`` and so on for a grid of any size, and ``pong`` or ``pong-18`` followed by
     ``-six`` (actions), ``-sticky`` and ``-noisy``, in that order. Those with continuous actions have Gymnasium's ids.
+
+    Examples
+    --------
+    >>> from moet.envs import tasks
+    >>> "cartpole" in tasks()
+    True
     """
     return (*_BY_NAME, *CONTINUOUS)
 
@@ -48,6 +54,12 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
     ------
     TaskError
         If there is no such environment, it is not installed, or trees cannot play it.
+
+    Examples
+    --------
+    >>> from moet.envs import resolve
+    >>> resolve("cartpole").feature_names
+    ('position', 'velocity', 'angle', 'angular_velocity')
     """
     if isinstance(env, str):
         env = _current(env)

@@ -100,6 +100,13 @@ class Task:
         then one combination of them, counted with the last choice changing fastest. Empty for others.
     box : ActionBox or None
         Between what the numbers of an action lie; None where an action is one of a few.
+
+    Examples
+    --------
+    >>> from moet.envs import resolve
+    >>> task = resolve("CartPole-v1")
+    >>> task.action_names
+    ('left', 'right')
     """
 
     name: str

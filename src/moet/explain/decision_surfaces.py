@@ -65,6 +65,13 @@ def surfaces(
         Whose outputs these are.
     units : mapping, optional
         Units by name of an output.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree
+    >>> law = RegressionMixture([[0, 0]], [0], [RegressionTree.leaf([0.5], slope=[[1, -2]])], ["force"])
+    >>> from moet.explain import Axis, surfaces
+    >>> panel = surfaces(law, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0])
     """
     mixture = as_model(model)
     if not isinstance(mixture, RegressionMixture):
@@ -100,6 +107,13 @@ def draw_surfaces(panels: Sequence[Surfaces], note: str = "") -> Figure:
         One per model, over the same two features and with the same outputs.
     note : str
         What the reader should know, such as the values that the other features are held at.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree
+    >>> law = RegressionMixture([[0, 0]], [0], [RegressionTree.leaf([0.5], slope=[[1, -2]])], ["force"])
+    >>> from moet.explain import Axis, draw_surfaces, surfaces
+    >>> figure = draw_surfaces([surfaces(law, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0])])
     """
     n_outputs = len(panels[0].outputs)
     figure = new_figure(max(3.9 * n_outputs, 4.6), 0.5 + 3.4 * len(panels))

@@ -54,6 +54,13 @@ def ownership(model: object, x: Axis, y: Axis, held: ArrayLike) -> Ownership:
         The features that vary.
     held : array of float, shape (n_features,)
         A state; the other features keep its values.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import Axis, ownership
+    >>> owned = ownership(model, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0])
     """
     mixture = as_mixture(model)
     states = grid(x, y, held)
@@ -75,7 +82,15 @@ def _places(experts: Regions) -> dict[int, tuple[float, float]]:
 
 
 def draw_ownership(owned: Ownership, note: str = "") -> Figure:
-    """Draw who answers beside what is answered, with the borders of the experts as dashed lines."""
+    """Draw who answers beside what is answered, with the borders of the experts as dashed lines.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import Axis, draw_ownership, ownership
+    >>> figure = draw_ownership(ownership(model, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0]))
+    """
     figure = new_figure(7.6, 4.1)
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     present = np.unique(owned.experts.answers).tolist()
@@ -99,7 +114,15 @@ def draw_ownership(owned: Ownership, note: str = "") -> Figure:
 
 
 def draw_owned_surfaces(panel: Surfaces, note: str = "") -> Figure:
-    """Draw who answers beside every output, as colours, with the borders of the experts as dashed lines."""
+    """Draw who answers beside every output, as colours, with the borders of the experts as dashed lines.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree
+    >>> law = RegressionMixture([[0, 0]], [0], [RegressionTree.leaf([0.5], slope=[[1, -2]])], ["force"])
+    >>> from moet.explain import Axis, draw_owned_surfaces, surfaces
+    >>> figure = draw_owned_surfaces(surfaces(law, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0]))
+    """
     n_outputs = len(panel.outputs)
     figure = new_figure(3.6 + 4.0 * n_outputs, 4.1)
     left, *others = figure.subplots(1, 1 + n_outputs, sharex=True, sharey=True)

@@ -56,6 +56,14 @@ def gate_table(model: object, rows: ArrayLike | None = None, *, units: Mapping[s
         Inputs such as the model meets. With them the weights of different features become comparable.
     units : mapping, optional
         Units by feature name.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import gate_table
+    >>> gate_table(model).columns
+    ('x0', 'x1', 'constant')
     """
     mixture = as_model(model)
     if mixture.n_experts == 1:
@@ -75,7 +83,17 @@ def gate_table(model: object, rows: ArrayLike | None = None, *, units: Mapping[s
 
 
 def draw_gate(table: GateTable, note: str = "") -> Figure:
-    """Draw the gate as a heat map with its numbers; negative cells are hatched, so that grey tells the sign too."""
+    """Draw the gate as a heat map with its numbers; negative cells are hatched, so that grey tells the sign too.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import draw_gate, gate_table
+    >>> figure = draw_gate(gate_table(model))
+    >>> len(figure.axes) > 0
+    True
+    """
     n_experts, n_columns = table.values.shape
     figure = new_figure(1.6 + 1.05 * n_columns, 1.5 + 0.36 * n_experts)
     axis: Any = figure.subplots()

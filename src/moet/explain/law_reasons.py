@@ -55,6 +55,21 @@ class WhyLaw(Reasons):
         The node they lead to.
     laws : tuple of Law
         One per output.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree
+    >>> law = RegressionMixture([[0, 0]], [0], [RegressionTree.leaf([0.5], slope=[[1, -2]])], ["force"])
+    >>> from moet.explain import why_law
+    >>> print(why_law(law, [1, 1]))
+    force = -0.5
+    <BLANKLINE>
+    law of force:
+                  value  slope  adds
+      (constant)                +0.5
+      x0              1      1    +1
+      x1              1     -2    -2
+      sum: -0.5
     """
 
     expert: int

@@ -108,6 +108,21 @@ def proof_picture(
         What is demanded; by default what the certificate claims, or else what the system demands.
     runs, seed : int
         How many runs are simulated, half of them from corners of the first states; and from which seed.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.explain import proof_picture
+    >>> picture = proof_picture(safe(valve, tank, steps=None).certificate, valve, tank, runs=5)
+    >>> picture.states
+    ('level',)
     """
     segments, end, endless = tube(certificate, model, system)
     times, states = _simulated(model, system, end, runs, seed)

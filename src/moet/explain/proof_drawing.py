@@ -43,6 +43,20 @@ def draw_proof(picture: ProofPicture, states: Sequence[str] | None = None, note:
         States to show over time, the first eight by default; ``["x:y"]`` draws y over x.
     note : str
         Title.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.explain import draw_proof, proof_picture
+    >>> picture = proof_picture(safe(valve, tank, steps=None).certificate, valve, tank, runs=5)
+    >>> figure = draw_proof(picture)
     """
     if states is not None and len(states) == 1 and ":" in states[0]:
         across, up = states[0].split(":", 1)

@@ -146,6 +146,15 @@ class Why(Reasons):
         None if there is only one expert.
     closest : Closest or Unknown
         The nearest input with another answer, proved nearest; see :func:`moet.verify.closest`.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import why
+    >>> reasons = why(model, [1, 1])
+    >>> reasons.answer, reasons.classes
+    ('up', ('up', 'down'))
     """
 
     answer: Any
@@ -201,6 +210,15 @@ def why(
     -------
     Why
         ``print`` it, or read its parts.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import why
+    >>> reasons = why(model, [1, 1])
+    >>> reasons.answer
+    'up'
     """
     if isinstance(as_model(model), RegressionMixture):
         raise ModelError("this model answers with numbers, and has laws to be told instead: explain.why_law(model, x)")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moet.errors import InputError
 from moet.explain.style import Look, class_looks, literal, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Answer = Callable[[NDArray[np.float64]], NDArray[np.int64]]
-"""From rows of features to class numbers."""
+"""From rows of features to class numbers, or to labels."""
 
 RESOLUTION = 400
 
@@ -35,6 +36,12 @@ class Axis:
         Its name, with unit.
     low, high : float
         Range shown.
+
+    Examples
+    --------
+    >>> from moet.explain import Axis
+    >>> Axis(2, "angle [rad]", -0.2, 0.2).ticks[0]
+    np.float64(-0.2)
     """
 
     feature: int
@@ -79,6 +86,15 @@ def decision_regions(policies: Mapping[str, Answer], x: Axis, y: Axis, held: Arr
         The features that vary.
     held : array of float, shape (n_features,)
         A state; the other features keep its values.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import Axis, decision_regions
+    >>> panel, = decision_regions({"line": model.predict}, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0])
+    >>> panel.answers.shape
+    (400, 400)
     """
     states = grid(x, y, held)
     shape = RESOLUTION, RESOLUTION
@@ -101,7 +117,7 @@ def draw_regions(panels: Sequence[Regions], class_names: Sequence[str], note: st
     panels : sequence of Regions
         One per policy, over the same two features.
     class_names : sequence of str
-        By class number.
+        By class number; if policies answer with labels, these labels.
     note : str
         What the reader should know, such as the values that the other features are held at.
 
@@ -109,7 +125,18 @@ def draw_regions(panels: Sequence[Regions], class_names: Sequence[str], note: st
     -------
     matplotlib.figure.Figure
         To be saved with ``figure.savefig("regions.png")``, or ``.svg``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import Axis, decision_regions, draw_regions
+    >>> panels = decision_regions({"line": model.predict}, Axis(0, "a", -1, 1), Axis(1, "b", -1, 1), held=[0, 0])
+    >>> figure = draw_regions(panels, ["up", "down"])
+    >>> len(figure.axes)
+    1
     """
+    panels = [_numbered(panel, class_names) for panel in panels]
     figure = new_figure(max(3.4 * len(panels), 4.2), 3.9)
     axes: Any = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     style = class_looks(len(class_names))
@@ -121,6 +148,17 @@ def draw_regions(panels: Sequence[Regions], class_names: Sequence[str], note: st
     if note:
         figure.suptitle(note, fontsize="small")
     return literal(figure)
+
+
+def _numbered(panel: Regions, class_names: Sequence[str]) -> Regions:
+    """The panel with labels, if it has such, as numbers of classes."""
+    if np.issubdtype(panel.answers.dtype, np.integer):
+        return panel
+    labels, places = np.unique(panel.answers, return_inverse=True)
+    if unnamed := [label for label in labels.tolist() if label not in class_names]:
+        raise InputError(f"class_names must have every answer of {panel.title!r}; {unnamed[0]!r} is missing")
+    numbers = np.array([list(class_names).index(label) for label in labels.tolist()])
+    return replace(panel, answers=numbers[places].reshape(panel.answers.shape))
 
 
 def paint(axis: Any, panel: Regions, style: Sequence[Look]) -> None:

@@ -85,7 +85,17 @@ def check_format(path: str | os.PathLike[str]) -> str:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture whole or not at all; the same picture gives the same file."""
+    """Write a picture whole or not at all; the same picture gives the same file.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> import tempfile
+    >>> from moet.explain import draw_trees, drawn_trees, save_figure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_figure(draw_trees(drawn_trees(model), class_count=2), f"{folder}/trees.png")
+    """
     import matplotlib
 
     suffix = check_format(path)

@@ -81,6 +81,13 @@ def trajectory(
         What to show of them; the first eight by default.
     units : mapping, optional
         Units by name of a feature or an output.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import trajectory
+    >>> run = trajectory(model, [[1, 1], [0, 1], [-2, 0]])
     """
     mixture = as_model(model)
     rows = np.asarray(states, dtype=np.float64)
@@ -116,7 +123,15 @@ def _answers(
 
 
 def draw_trajectory(run: Trajectory, note: str = "") -> Figure:
-    """Draw features, answers and experts over the steps of a run; experts also as coloured bands behind all of it."""
+    """Draw features, answers and experts over the steps of a run; experts also as coloured bands behind all of it.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import draw_trajectory, trajectory
+    >>> figure = draw_trajectory(trajectory(model, [[1, 1], [0, 1], [-2, 0]]))
+    """
     with_experts = run.n_experts > 1
     n_features = len(run.features)
     present = np.unique(run.experts)

@@ -115,6 +115,14 @@ def drawn_trees(
         An input whose path is to be marked: in the expert that answers, or in all of them if they vote.
     units : mapping, optional
         Units by feature name.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import drawn_trees
+    >>> len(drawn_trees(model))
+    2
     """
     if max_depth < 0:
         raise InputError(f"max_depth must be at least 0, got {max_depth}")
@@ -138,6 +146,15 @@ def draw_trees(trees: Sequence[DrawnTree], class_count: int, note: str = "") -> 
         Classes of the model, each of which has a colour; or its experts, if it answers with numbers.
     note : str
         What the reader should know.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import draw_trees, drawn_trees
+    >>> figure = draw_trees(drawn_trees(model), class_count=2)
+    >>> len(figure.axes)
+    1
     """
     slot = max(_slot(tree) for tree in trees)
     rows = _packed(trees, slot)

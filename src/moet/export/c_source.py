@@ -100,6 +100,14 @@ def c(
     -------
     str
         ASCII text, whatever the names of features and classes.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import export
+    >>> "int line_predict(" in export.c(model, name="line")
+    True
     """
     check_name(name)
     held = as_model(model)

@@ -37,6 +37,14 @@ def dot(model: object, *, digits: int = 4) -> str:
     str
         For instance for ``dot -Tsvg``: the gate on the left, then one box per expert with its score, then its tree. A
         single tree grows from top to bottom. A leaf that answers with numbers shows a formula per output.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import export
+    >>> "digraph" in export.dot(model)
+    True
     """
     return "\n".join(_graph(as_model(model), digits)) + "\n"
 

@@ -41,6 +41,13 @@ def onnx(model: object) -> ModelProto:
     ------
     ExportError
         If the package onnx is not installed.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import export
+    >>> export.onnx(model)[:2]  # doctest: +SKIP
     """
     mixture = as_model(model)
     try:

@@ -32,6 +32,16 @@ def python(model: object) -> str:
     -------
     str
         ASCII text, whatever the names of features and classes.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import export
+    >>> scope = {}
+    >>> exec(export.python(model), scope)
+    >>> scope["predict"]([1.0, 1.0])
+    'up'
     """
     mixture = as_model(model)
     check_hard(mixture, "Python source")

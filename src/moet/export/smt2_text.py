@@ -20,6 +20,14 @@ def smt2(model: object) -> str:
     ----------
     model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to write. Soft mixtures of several experts are refused.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import export
+    >>> "(define-fun" in export.smt2(model)
+    True
     """
     from moet.verify import smtlib  # here, for the other languages need nothing of it
 

@@ -125,6 +125,17 @@ def load(path: str | os.PathLike[str]) -> Model:
     ------
     ModelFileError
         If the file cannot be read or is anything but a valid model. The message says what is wrong with it.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> import tempfile
+    >>> from moet import load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/line.moet.json")
+    ...     load(f"{folder}/line.moet.json") == model
+    True
     """
     try:
         with open(os.fspath(path), "rb") as file:

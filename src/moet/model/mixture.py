@@ -50,6 +50,13 @@ class Mixture(BaseMixture):
     sharpness : float, optional
         Of a soft mixture: its probabilities are the softmax of its votes times this number. By default the votes are
         the probabilities. The answer, the first largest vote, is the same.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> model.predict([[1, 1], [-3, 0]])
+    array(['up', 'down'], dtype='<U4')
     """
 
     gate_weights: NDArray[np.float64]

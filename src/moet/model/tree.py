@@ -95,6 +95,15 @@ class Tree(BaseTree):
     value : array of float, shape (n_nodes, n_classes)
         Class probabilities (the paper's p̂_l) of the training rows that reach the node. Only those of the leaves
         take part in a prediction.
+
+    Examples
+    --------
+    >>> from moet import Tree
+    >>> Tree.leaf([0.25, 0.75])
+    Tree(1 leaves, depth 0)
+    >>> links = {"left": [1, -1, -1], "right": [2, -1, -1]}
+    >>> Tree(feature=[0, -1, -1], threshold=[0.5, 0, 0], value=[[0.5, 0.5], [1, 0], [0, 1]], **links)
+    Tree(2 leaves, depth 1)
     """
 
     def __post_init__(self) -> None:

@@ -33,6 +33,22 @@ def c(shield: Shield, *, name: str = "shield", self_test: bool = False) -> str:
     self_test : bool
         Whether to add ``int NAME_self_test(void)``, which tries the compiled shield on 64 states and wishes and returns
         0 if all decisions are the shield's.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.shield import Shield
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.shield import c
+    >>> shield = Shield(safe(valve, tank, steps=None).certificate, valve, tank)
+    >>> "int shield_act(" in c(shield)
+    True
     """
     check_name(name)
     t = shield.tables

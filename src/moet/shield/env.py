@@ -29,6 +29,16 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     ------
     InputError
         If the environment does not fit; and by ``reset``, if an episode begins where the proof does not cover it.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> from moet.distill import safe_law
+    >>> from moet.shield import Shield, ShieldedEnv
+    >>> from moet.verify import systems
+    >>> law = safe_law(systems.cartpole())  # doctest: +SKIP
+    >>> shield = Shield(law.verdict.certificate, law.policy, systems.cartpole())  # doctest: +SKIP
+    >>> env = ShieldedEnv(gymnasium.make("CartPole-v1"), shield)  # doctest: +SKIP
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield) -> None:

@@ -70,6 +70,12 @@ class Plan:
         Played to compare configurations, and again as many fresh ones.
     verify_seconds : float
         Limit for the proof that is tried where a system of the task is known.
+
+    Examples
+    --------
+    >>> from moet.study import Plan
+    >>> Plan(tree_depths=(1, 3), mixtures=((2, 0),), iterations=4).trainings
+    {'default': {}}
     """
 
     tree_depths: tuple[int, ...]

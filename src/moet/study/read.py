@@ -25,6 +25,11 @@ def outcomes(source: str | Path, study: str | None = None) -> list[Outcome]:
     ------
     StudyError
         If there is no such study, or none of its trials is finished.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
     """
     timing = Timing.from_environment()
     url = storage_url(source)

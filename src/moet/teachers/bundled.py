@@ -12,7 +12,14 @@ from moet.teachers.teacher import Teacher
 
 
 def names() -> tuple[str, ...]:
-    """Tasks with a teacher, besides ``gridworld-5`` and so on for a grid of any size."""
+    """Tasks with a teacher, besides ``gridworld-5`` and so on for a grid of any size.
+
+    Examples
+    --------
+    >>> from moet import teachers
+    >>> "cartpole" in teachers.names()
+    True
+    """
     return (*sorted(_weights()), "gridworld")
 
 
@@ -29,6 +36,12 @@ def load(name: str) -> Teacher:
     ------
     TeacherError
         If there is none.
+
+    Examples
+    --------
+    >>> from moet import teachers
+    >>> teachers.load("cartpole").act([[0.0, 0.0, 0.1, 0.0]])
+    array([1])
     """
     if match := re.fullmatch(r"gridworld(?:-(\d{1,4}))?", name):
         return _gridworld_rule(int(match[1] or 10))

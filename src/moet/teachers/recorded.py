@@ -65,6 +65,15 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
     ------
     InputError
         If there are none, or they contradict themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tempfile
+    >>> from moet.teachers import read_recording
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/episode_0.npz", observations=np.zeros((3, 2)), actions=np.array([0, 1, 1]))
+    ...     recording = read_recording(folder)
     """
     try:
         parts = [part for file in _files(Path(path)) for part in _episodes(file)]

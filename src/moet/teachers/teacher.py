@@ -34,6 +34,13 @@ class Teacher(ABC):
         Between what the numbers of a continuous action lie; infinite where the agent does not say. None for others.
     critic : Critic or None
         What continuous actions are worth, if the agent has an opinion about that.
+
+    Examples
+    --------
+    >>> from moet.teachers import Teacher
+    >>> agent = Teacher.from_callable(lambda rows: (rows[:, 0] > 0).astype(int))
+    >>> agent.act([[-1.0], [2.0]])
+    array([0, 1])
     """
 
     n_features: int | None = None

@@ -42,6 +42,20 @@ def check(
     CertificateError
         If the certificate does not prove its claim about these subjects; the message says where it fails. Whatever
         else may be wrong with what was given ends in this error, too.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.verify import check
+    >>> check(safe(valve, tank, steps=None).certificate, valve, tank)
+    True
     """
     return checked(certificate, subjects, Meter(stop))
 

@@ -80,6 +80,15 @@ class Proved(Verdict):
     Attributes
     ----------
     certificate : Certificate
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import Box, verify
+    >>> verdict = verify.always(model, Box.from_bounds([1, 1], [2, 2]), ["up"])
+    >>> bool(verdict), verdict.checked
+    (True, True)
     """
 
     certificate: Any = None
@@ -106,6 +115,15 @@ class Refuted(Verdict):
         Their features.
     share : float or None
         For :func:`ignores`: the share of rows whose answer changes, of a table or of random possible rows.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import Box, verify
+    >>> verdict = verify.always(model, Box.from_bounds([-1, -1], [1, 1]), ["up"])
+    >>> bool(verdict), verdict.answers
+    (False, ('down',))
     """
 
     point: NDArray[np.float64] | None = None
@@ -162,6 +180,15 @@ class Closest(Proved):
         Distance of ``point``, rounded up.
     answer : Any
         What the model answers at ``point``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import verify
+    >>> found = verify.closest(model, [1, 1])
+    >>> found.exact_distance
+    Fraction(1, 1)
     """
 
     distance: float

@@ -69,6 +69,15 @@ def explorer(
     ------
     InputError
         If the second model has other features, classes or outputs, or the data do not fit the model.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.explain import explorer
+    >>> page = explorer(model)
+    >>> page[:15]
+    '<!doctype html>'
     """
     mixtures = [as_model(model)]
     if compare is not None:

@@ -133,6 +133,13 @@ def task_reports(outcomes: Sequence[Outcome]) -> list[TaskReport]:
     """One report per task, in the order in which the tasks appear; their outcomes in a fixed order.
 
     Outcomes of another teacher, or measured on another number of episodes, are another report: they cannot be compared.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import task_reports
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
+    >>> task_reports(found)  # doctest: +SKIP
     """
     groups: dict[tuple[str, str, int], list[Outcome]] = {}
     for outcome in outcomes:
@@ -147,7 +154,15 @@ def task_reports(outcomes: Sequence[Outcome]) -> list[TaskReport]:
 
 
 def overview(reports: Sequence[TaskReport]) -> Table:
-    """One row per task: who is on the front, how much is covered, and where trees saturate."""
+    """One row per task: who is on the front, how much is covered, and where trees saturate.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import overview, task_reports
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
+    >>> overview(task_reports(found))  # doctest: +SKIP
+    """
     columns = (
         Column("Task"),
         Column("Runs"),
@@ -171,7 +186,15 @@ def overview(reports: Sequence[TaskReport]) -> Table:
 
 
 def all_outcomes(outcomes: Sequence[Outcome]) -> Table:
-    """Every run, for one's own evaluation."""
+    """Every run, for one's own evaluation.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import all_outcomes
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
+    >>> all_outcomes(found)  # doctest: +SKIP
+    """
     columns = (
         Column("Task"),
         *_MODEL,

@@ -23,7 +23,15 @@ MAX_TEXT = 4_000_000
 
 
 def report_page(reports: Sequence[TaskReport]) -> str:
-    """Write the report of some tasks: one HTML document that needs no server and no network."""
+    """Write the report of some tasks: one HTML document that needs no server and no network.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import report_page, task_reports
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
+    >>> report_page(task_reports(found))  # doctest: +SKIP
+    """
     return assembled(
         "moet.study.report",
         {"families": FAMILIES, "tasks": _contents(reports)},

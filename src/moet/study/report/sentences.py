@@ -13,13 +13,29 @@ SAME = 5e-5
 
 
 def findings(report: TaskReport) -> list[str]:
-    """Sentences about one task, the most important first."""
+    """Sentences about one task, the most important first.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import findings, task_reports
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
+    >>> findings(task_reports(found)[0])  # doctest: +SKIP
+    """
     sentences = [_front(report), *_coverage(report), _best(report), _change(report), *_saturation(report)]
     return [*sentences, *_verified(report)]
 
 
 def verdict(reports: Sequence[TaskReport]) -> str:
-    """One sentence over all tasks that have both trees and mixtures."""
+    """One sentence over all tasks that have both trees and mixtures.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import task_reports, verdict
+    >>> found = outcomes("runs/cartpole-quick")  # doctest: +SKIP
+    >>> verdict(task_reports(found))  # doctest: +SKIP
+    """
     both = [report for report in reports if {"VIPER", "mixtures"} <= report.fronts.coverage.keys()]
     if not both:
         return "No task has both VIPER trees and mixtures, so nothing can be compared."

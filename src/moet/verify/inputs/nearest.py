@@ -79,6 +79,15 @@ def closest(
         Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a first upper bound.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import verify
+    >>> found = verify.closest(model, [1, 1])
+    >>> float(found.distance), found.answer
+    (1.0, 'down')
     """
     deadline = Deadline(timeout, cpu_limit)
     if norm not in get_args(Norm):
@@ -200,6 +209,14 @@ def robustness_radius(
     """Radius of the largest open ball around ``x`` with a single answer: the distance of :func:`closest`.
 
     Of a model that answers with numbers: in which no output is off the one at ``x`` by more than ``tolerance``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import verify
+    >>> verify.robustness_radius(model, [1, 1])
+    1.0
     """
     found = closest(model, x, norm, domain, tolerance=tolerance, timeout=timeout, cpu_limit=cpu_limit, seed=seed)
     return found if isinstance(found, Unknown) else found.distance

@@ -184,6 +184,14 @@ def equivalent(
         Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a counterexample.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import verify
+    >>> verify.equivalent(model, model).checked
+    True
     """
     deadline = Deadline(timeout, cpu_limit)
     if answers_with_numbers(a := as_model(a)) and answers_with_numbers(b := as_model(b)):

@@ -81,6 +81,20 @@ def safe(
         With the trace of a run that leaves the safe set; it was replayed exactly and through the deployed predictor.
     Unknown
         With the reason.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> proof = safe(valve, tank, steps=None)
+    >>> proof.checked
+    True
     """
     deadline = Deadline(timeout, cpu_limit)
     if _is_controlled(system):
@@ -137,6 +151,19 @@ def reaches(
     -------
     Proved, Refuted or Unknown
         As for :func:`safe`; a counterexample is a run that is not in the goal at any of the times 0, ..., ``within``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import reaches, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"], goal=["level >= 2"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> type(reaches(valve, tank, within=20)).__name__
+    'Proved'
     """
     deadline = Deadline(timeout, cpu_limit)
     if _is_controlled(system):

@@ -21,6 +21,14 @@ def definition(mixture: Model) -> str:
 
     ``(expert x0 x1 ...)`` is the number of the expert that answers. ``(answer x0 x1 ...)`` is the number of the class;
     a RegressionMixture has ``(output0 x0 x1 ...)`` and so on instead. All are of sort Real, the only one of QF_LRA.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.verify import smtlib
+    >>> "define-fun" in smtlib.definition(model)
+    True
     """
     names = input_names(mixture)
     lines = [f"; {name}: {printable(meaning)}" for name, meaning in zip(names, mixture.feature_names, strict=True)]

@@ -47,6 +47,16 @@ def always(model: Any, domain: Box | None = None, answers: Iterable[Any] = ()) -
     """Text of "some input of the domain is answered otherwise, if the gate's rounding is the worst possible".
 
     Of a model that answers with numbers, ``answers`` are conditions on its outputs, and arithmetic is exact.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import Box
+    >>> from moet.verify import smtlib
+    >>> text = smtlib.always(model, Box.from_bounds([1, 1], [2, 2]), ["up"])
+    >>> "(check-sat)" in text
+    True
     """
     if answers_with_numbers(model):
         return always_outputs(model, domain, answers)
@@ -78,7 +88,16 @@ def equivalent(
     *,
     tolerance: float | None = None,
 ) -> str:
-    """Text of "the models answer some input of the domain differently", or with numbers that are too far apart."""
+    """Text of "the models answer some input of the domain differently", or with numbers that are too far apart.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.verify import smtlib
+    >>> "(check-sat)" in smtlib.equivalent(model, model)
+    True
+    """
     return differences(a, b, domain, classes, tolerance=tolerance)
 
 
@@ -91,7 +110,16 @@ def differences(
     *,
     tolerance: float | None = None,
 ) -> str:
-    """Text of "the models answer some input differently, beyond these regions": if not, these are all there are."""
+    """Text of "the models answer some input differently, beyond these regions": if not, these are all there are.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.verify import smtlib
+    >>> "(check-sat)" in smtlib.differences(model, model)
+    True
+    """
     if answers_with_numbers(a) and answers_with_numbers(b):
         return different_outputs(a, b, domain, tolerance or 0, beyond)
     check_no_tolerance(tolerance)
@@ -127,6 +155,14 @@ def closest(
     """Text of "an input nearer than ``distance`` has another answer than ``x``" (or the given answer).
 
     Without a distance the text asks for the smallest one, in the words of solvers that can minimise (such as z3).
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet.verify import smtlib
+    >>> "(check-sat)" in smtlib.closest(model, [1, 1], distance=1)
+    True
     """
     mixture = hard_mixture(model)
     centre = exactly(state(x, mixture).tolist())

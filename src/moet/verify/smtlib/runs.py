@@ -21,7 +21,21 @@ Encoding = Literal["compact", "published"]
 
 
 def safe(model: Any, system: AffineSystem, steps: int, encoding: Encoding = "compact") -> str:
-    """Text of "a run of policy and system is unsafe after at most ``steps`` steps, and until then in its domain"."""
+    """Text of "a run of policy and system is unsafe after at most ``steps`` steps, and until then in its domain".
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import smtlib, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> "(check-sat)" in smtlib.safe(valve, tank, steps=2)
+    True
+    """
     lines, conditions, states = _runs(model, system, steps, encoding)
     wrong: list[str] = []
     inside: list[str] = []
@@ -36,6 +50,19 @@ def reaches(model: Any, system: AffineSystem, within: int, goal: str | Sequence[
     """Text of "a run of policy and system, always in its domain, does not meet the goal within so many steps".
 
     The goal is that of the system unless the question has one, such as ``"position >= 0.5"``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import smtlib, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"], goal=["level >= 2"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> "(check-sat)" in smtlib.reaches(valve, tank, 2)
+    True
     """
     lines, conditions, states = _runs(model, system, within, "compact")
     spaces = system.goal_conditions(goal)

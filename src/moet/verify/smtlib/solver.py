@@ -35,6 +35,15 @@ def solve(text: str, timeout: float | None = None) -> Opinion:
         What the functions of :mod:`moet.verify.smtlib` return.
     timeout : float, optional
         Seconds after which the status is ``"unknown"``.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> from moet import Box
+    >>> from moet.verify import smtlib
+    >>> text = smtlib.always(model, Box.from_bounds([1, 1], [2, 2]), ["up"])
+    >>> smtlib.solve(text)  # doctest: +SKIP
     """
     try:
         import z3

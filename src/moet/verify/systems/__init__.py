@@ -54,6 +54,12 @@ def cartpole_published(angle: Number = "0.1") -> AffineSystem:
 
     Its constants are not the linearisation of Gymnasium's equations (see :func:`cartpole_linear`); they are kept so
     that verdicts and times can be compared with the published ones.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.cartpole_published().actions
+    ('left', 'right')
     """
     return _linear_cartpole(
         "cartpole_published",
@@ -65,7 +71,14 @@ def cartpole_published(angle: Number = "0.1") -> AffineSystem:
 
 
 def cartpole_linear(angle: Number = TWELVE_DEGREES, position: Number = "2.4") -> AffineSystem:
-    """Gymnasium's CartPole, linearised at rest: the Euler step with sin θ = θ, cos θ = 1 and no centrifugal force."""
+    """Gymnasium's CartPole, linearised at rest: the Euler step with sin θ = θ, cos θ = 1 and no centrifugal force.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.cartpole_linear().actions
+    ('left', 'right')
+    """
     mass_ratio = Fraction("0.05") / Fraction("1.1")
     inertia = Fraction("0.5") * (Fraction(4, 3) - Fraction("0.1") / Fraction("1.1"))
     turn = Fraction("9.8") / inertia, -1 / Fraction("1.1") / inertia
@@ -87,6 +100,12 @@ def cartpole(angle: Number = TWELVE_DEGREES, position: Number = "2.4", sensor_no
         Limits of the safe set; Gymnasium ends an episode at 12 degrees and 2.4.
     sensor_noise : number
         How far every state that the policy sees may be from the true one, besides being rounded to float32.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.cartpole().states
+    ('position', 'velocity', 'angle', 'angular_velocity')
     """
     return NonlinearSystem(
         "cartpole",
@@ -119,6 +138,12 @@ def mountaincar(start: tuple[Number, Number] = (-0.6, -0.4)) -> NonlinearSystem:
     ----------
     start : pair of numbers
         Least and largest position at the start, where the car is at rest; by default all that Gymnasium draws from.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.mountaincar().states
+    ('position', 'velocity')
     """
     return NonlinearSystem(
         "mountaincar",
@@ -149,6 +174,12 @@ def pendulum(tilt: Number = "0.1") -> NonlinearSystem:
     ----------
     tilt : number
         Largest sine of the angle, and largest angular velocity, at the start.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.pendulum().states
+    ('cos_angle', 'sin_angle', 'angular_velocity')
     """
     most = exact(tilt)
     return NonlinearSystem(
@@ -177,7 +208,14 @@ def pendulum(tilt: Number = "0.1") -> NonlinearSystem:
 
 
 def find(name: str) -> System:
-    """One of the systems here by its name, or the one in a file that :func:`save` wrote."""
+    """One of the systems here by its name, or the one in a file that :func:`save` wrote.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.find("cartpole").name
+    'cartpole'
+    """
     if name in _SHIPPED:
         return _SHIPPED[name]()
     if Path(name).exists():

@@ -13,7 +13,14 @@ from moet.verify.systems.equations import FUNCTIONS, Algebra, Expression, compar
 
 
 class HalfSpace(NamedTuple):
-    """States x with ``coefficients``·x <= ``bound``."""
+    """States x with ``coefficients``·x <= ``bound``.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> systems.cartpole_linear().safe[0]
+    HalfSpace(coefficients=(Fraction(-1, 1), Fraction(0, 1), Fraction(0, 1), Fraction(0, 1)), bound=Fraction(12, 5))
+    """
 
     coefficients: tuple[Fraction, ...]
     bound: Fraction

@@ -135,6 +135,17 @@ class NonlinearSystem(System):
         Expressions to use in later ones and in ``step``.
     **description
         As for :class:`System`.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> tank = systems.NonlinearSystem(
+    ...     "tank", states=["level"], actions=["closed", "open"], inputs={"inflow": (0, "0.3")},
+    ...     step={"level": "level + 0.1 * (inflow - 0.15 * sqrt(level))"},
+    ...     initial={"level": (0.9, 1.1)}, safe=["0.5 <= level <= 1.5"],
+    ... )
+    >>> tank.states
+    ('level',)
     """
 
     def __init__(

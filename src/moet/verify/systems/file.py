@@ -38,7 +38,17 @@ _DYNAMICS = {
 
 
 def save(system: System, path: str | os.PathLike[str]) -> None:
-    """Write a system to a JSON file, all of it or nothing; ``moet verify`` and ``moet check`` read it."""
+    """Write a system to a JSON file, all of it or nothing; ``moet verify`` and ``moet check`` read it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from moet.verify import systems
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     systems.save(systems.pendulum(), f"{folder}/pendulum.json")
+    ...     systems.load(f"{folder}/pendulum.json").digest == systems.pendulum().digest
+    True
+    """
     with written_whole(path) as unfinished:
         unfinished.write_text(json.dumps(system.document(), indent=1) + "\n", encoding="utf-8")
 
@@ -51,6 +61,15 @@ def load(path: str | os.PathLike[str]) -> System:
     InputError
         If it is no file of a system, has a key twice or one that is not known, or a number, a name or an equation in
         it makes no sense.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from moet.verify import systems
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     systems.save(systems.pendulum(), f"{folder}/pendulum.json")
+    ...     systems.load(f"{folder}/pendulum.json").name
+    'pendulum'
     """
     try:
         with open(path, "rb") as file:

@@ -44,6 +44,18 @@ def proven_tubes(certificate: Certificate, model: Any, system: Any) -> list[Tube
     ------
     CertificateError
         If the certificate does not prove its claim.
+
+    Examples
+    --------
+    >>> from moet import RegressionMixture, RegressionTree, verify
+    >>> from moet.verify import systems
+    >>> cart = systems.SampledSystem(
+    ...     "cart", flow={"x": "u"}, controls={"u": (-1, 1)}, period="0.1",
+    ...     initial={"x": (0, "0.1")}, safe=["-1 <= x <= 1"],
+    ... )
+    >>> law = RegressionMixture([[0]], [0], [RegressionTree.leaf([0], slope=[[-1]])], ["u"], feature_names=["x"])
+    >>> proof = verify.safe(law, cart, steps=3)
+    >>> tubes = verify.proven_tubes(proof.certificate, law, cart)
     """
     if certificate.kind not in BY_FLOWPIPES:
         raise InputError(f"tubes are those of systems with controls, and this proof is of kind {certificate.kind!r}")

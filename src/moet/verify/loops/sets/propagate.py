@@ -110,7 +110,23 @@ class Propagation:
 
 
 def proven_ranges(certificate: Certificate, system: System) -> dict[str, tuple[float, float]]:
-    """Least and largest value of every state in any run, as a certificate of blocks or of an invariant proves them."""
+    """Least and largest value of every state in any run, as a certificate of blocks or of an invariant proves them.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem(
+    ...     "tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]], offsets=[["0"], ["0.5"]],
+    ...     initial={"level": (1, 2)}, safe=["0.5 <= level <= 4"],
+    ... )
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.verify import proven_ranges
+    >>> low, high = proven_ranges(safe(valve, tank, steps=None).certificate, tank)["level"]
+    >>> 0.5 <= low < high <= 4
+    True
+    """
     if certificate.kind not in ("blocks", "invariant"):
         raise InputError(f"a certificate of kind {certificate.kind!r} does not state ranges")
     most = np.max([block["watch"][: 2 * system.n_states] for block in certificate.claim["blocks"]], axis=0)
