@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
@@ -10,6 +12,8 @@ from numpy.typing import NDArray
 
 from moet.verify.loops.flowpipe.integrate import Points, Slopes
 from moet.verify.spec import Condition, Requirement
+from moet.verify.systems.discrete import AffineSystem
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
@@ -50,10 +54,15 @@ class Where:
 
 
 class Checked:
-    """A requirement as arrays."""
+    """A requirement as arrays.
 
-    def __init__(self, requirement: Requirement) -> None:
+    ``shown`` says, for every condition of one that holds, up to which step it holds of all that follows on the first
+    states whatever the policy does; the checker sees that in fractions.
+    """
+
+    def __init__(self, requirement: Requirement, system: System) -> None:
         self.requirement = requirement
+        self.shown = np.array([steps_shown(condition, system) for condition in requirement.conditions])
         self.kind = requirement.kind
         self.start = requirement.start
         self.end = requirement.end
@@ -64,10 +73,11 @@ class Checked:
         if self.kind == "avoid":
             self._rows, self._bounds = _with_sums(self._rows, self._bounds)
 
-    def excess(self, where: Where, known: bool = False) -> Excess:
+    def excess(self, where: Where, known: bool = False, step: int | None = None) -> Excess:
         """By how much the requirement is missed.
 
-        If its linear conditions are ``known`` to hold at first, they do as long as they do not get worse.
+        If its linear conditions are ``known`` to hold at first, they do as long as they do not get worse. So many
+        ``steps`` after the first states, some are shown already.
         """
         if self.kind == "avoid":
             inside = where.largest(-self._rows) + self._bounds + self._margin()
@@ -77,6 +87,8 @@ class Checked:
         missed = where.largest(rows) - bounds + _MARGIN * (1 + np.abs(bounds))
         if known and not self._has_norms:
             missed = np.where(where.fall(rows), -1.0, missed)
+        if step is not None and not self._has_norms:
+            missed = np.where(self.shown >= step, -1.0, missed)
         worst = int(np.argmax(missed))
         return Excess(float(missed[worst]), rows[worst])
 
@@ -91,6 +103,29 @@ class Checked:
             rows.append(made)
             bounds += [float(condition.bound)] * len(made)
         return np.concatenate(rows), np.array(bounds)
+
+
+def steps_shown(condition: Condition, system: System) -> int:
+    """Number of steps of an affine system up to which a condition holds whatever the policy does, in exact numbers."""
+    if condition.norms or not isinstance(system, AffineSystem):
+        return 0
+    row, bound = list(condition.coefficients), condition.bound
+    for step in range(len(row)):
+        if any(_dot(row, gains) for gains in zip(*system.input_matrix, strict=True)):
+            return step
+        bound -= _dot(row, system.offset) + _most(row, system.disturbance)
+        row = [_dot(row, column) for column in zip(*system.matrix, strict=True)]
+        if _most(row, system.initial) > bound:
+            return step
+    return len(row)
+
+
+def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def _most(row: Sequence[Fraction], sides: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    return sum((max(a * low, a * high) for a, (low, high) in zip(row, sides, strict=True)), Fraction(0))
 
 
 def _with_sums(rows: Floats, bounds: Floats) -> tuple[Floats, Floats]:

@@ -125,8 +125,8 @@ class Follower:
         self, model: Mixture | RegressionMixture, system: System, spec: list[Requirement], deadline: Deadline
     ) -> None:
         self.system, self.acting, self.deadline = system, Acting(model, system), deadline
-        self.spec = [Checked(part) for part in spec]
-        self._domain = [Checked(part) for part in _inside(system)]
+        self.spec = [Checked(part, system) for part in spec]
+        self._domain = [Checked(part, system) for part in _inside(system)]
         self.d = system.n_states
         flows = isinstance(system, SampledSystem)
         parameters = system.parameters if isinstance(system, SampledSystem) else {}
@@ -243,13 +243,15 @@ class Follower:
             elif part.kind == "hold" and part.is_linear and not time and not part.start and not at_home:
                 pass  # of all first states, that was seen exactly
             elif not flows or time in (start, part.end):
-                self._require(part, where, time)
+                self._require(part, where, time, step=None if flows or at_home else int(time))
         if not flows or not time:
             for part in self._domain:
                 self._require(part, where, time)
 
-    def _require(self, part: Checked, where: Where, time: Fraction, known: bool = False) -> None:
-        excess = part.excess(where, known)
+    def _require(
+        self, part: Checked, where: Where, time: Fraction, known: bool = False, step: int | None = None
+    ) -> None:
+        excess = part.excess(where, known, step)
         if excess.value > 0:
             reason = "a set that is to be avoided" if part.kind == "avoid" else "a limit"
             raise Failed(float(time), f"{reason} is passed by {excess.value:.3g}", *excess, where.ends[-1].columns)

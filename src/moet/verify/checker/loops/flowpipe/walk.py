@@ -20,11 +20,11 @@ from moet.verify.checker.documents.system import Flow, PlainSystem
 from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.claims import Condition, FlowpipeClaim, Requirement, flowpipe
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
+from moet.verify.checker.loops.flowpipe.first import Left, check_first_states
 from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
 from moet.verify.checker.loops.flowpipe.policy import Leaves, Line, Multipliers, Policy, control_rows, seen
 from moet.verify.checker.loops.flowpipe.program import features_of, parameters_of, program_of
 from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, cut, diagonal, fits, mapped, reduced, whole
-from moet.verify.checker.loops.geometry import most_in
 from moet.verify.checker.meter import Meter
 
 PART, SPLIT, END, CASES = 64, 65, 66, 67
@@ -72,7 +72,7 @@ def followed(
     """Confirm a claim with the records of a proof; where a proof for ever ends, and where all runs are."""
     records = certificate.records(meter)
     walk = Walk(claim, model, system, records)
-    _check_first_states(claim, system)
+    check_first_states(claim, system)
     d = len(system.states)
     sides = [*system.initial, *parameters_of(system)]
     start = Home([whole((low + high) / 2) for low, high in sides], _square([_radius(side) for side in sides]), [])
@@ -85,15 +85,6 @@ def followed(
         walk.parts(home, home)
     records.finish()
     return home, walk.tubes
-
-
-def _check_first_states(claim: FlowpipeClaim, system: PlainSystem) -> None:
-    """Complain unless linear conditions that hold from the start hold of all first states, exactly."""
-    for part in claim.spec:
-        if part.kind == "hold" and not part.start:
-            for condition in part.conditions:
-                if not condition.norms and most_in(system.initial, condition.coefficients) > condition.bound:
-                    raise CertificateError("a condition does not hold of all first states")
 
 
 def _home(records: Records, start: Home, d: int) -> Home:
@@ -173,18 +164,19 @@ class Walk:
     def _follow(self, points: Zonotope, home: Home | None, at_home: bool) -> None:
         spec = [part for part in self._claim.spec if not at_home or part.end is None]
         spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
-        known = [_without_linear(part) if not at_home and not part.start else part for part in spec]
+        left = Left(spec, None if at_home else self._system)
         branch = _Branch(points, 0, set(), None, [])
         self.tubes.append(branch.tube)
-        self._look(points, Fraction(0), known, branch.done)
+        self._look(points, Fraction(0), left.at(0), branch.done)
         self.tubes.pop()
         waiting = [branch]
         while waiting:
-            waiting += reversed(self._branch(waiting.pop(), spec, home))
+            waiting += reversed(self._branch(waiting.pop(), left, home))
 
-    def _branch(self, branch: _Branch, spec: list[Requirement], home: Home | None) -> list[_Branch]:
+    def _branch(self, branch: _Branch, left: Left, home: Home | None) -> list[_Branch]:
         """Follow a set to its end, or until it is cut in cases."""
         points, step, done, only, tube = branch
+        spec = left.spec
         self.tubes.append(tube)
         while (code := self._records.code()) != END:
             if code == CASES and only is None:
@@ -196,7 +188,7 @@ class Walk:
                 raise CertificateError(f"a set has more than {MOST_COLUMNS} columns")
             points, only = self._step(points, step * self._period, code, spec, only), None
             step += 1
-            self._look(points, step * self._period, spec, done)
+            self._look(points, step * self._period, left.at(step), done)
         if only is not None:
             raise CertificateError("a case ends before its step")
         self._check_end(points, step * self._period, spec, done, home, step)
@@ -361,11 +353,6 @@ class Walk:
         n, d = len(points.middle), self._d
         frame, inverse = self._numbers.matrix(d, n), self._numbers.matrix(d, n)
         return reduced(points, first, last, frame, inverse, self._meter)
-
-
-def _without_linear(part: Requirement) -> Requirement:
-    """What is left to look at of a requirement of which the linear conditions hold of all first states."""
-    return part._replace(conditions=[c for c in part.conditions if c.norms]) if part.kind == "hold" else part
 
 
 def _radius(side: tuple[Fraction, Fraction]) -> int:
