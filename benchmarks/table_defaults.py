@@ -88,7 +88,7 @@ TABLES: dict[str, Callable[[], tuple[Floats, Ints]]] = {
 def fitted(model: str, X: Floats, y: Ints) -> tuple[Any, int | None]:
     """A fitted model and its leaves, if it is one of ours."""
     if model in ("soft", "hard"):
-        mixture = choose_size(X, y, prediction=model).classifier.mixture_.prune()  # type: ignore[arg-type]
+        mixture = choose_size(X, y, prediction=model).estimator.mixture_.prune()  # type: ignore[arg-type]
         return mixture, mixture.size.leaves
     if model == "large":
         large = default_teacher(len(y)).set_params(random_state=0).fit(X, y)

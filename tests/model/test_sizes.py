@@ -30,7 +30,7 @@ def test_every_size_has_a_leaf_for_every_class():
 def test_one_line_is_enough_where_one_line_decides():
     X = np.random.default_rng(0).normal(size=(600, 2))
     found = choose_size(X, X @ [1.0, 2.0] > 0.1)
-    assert (found.classifier.n_experts, found.classifier.max_depth) == (2, 0)
+    assert (found.estimator.n_experts, found.estimator.max_depth) == (2, 0)
     assert sum("<- taken" in line for line in front_lines(found.front, found.taken, "accuracy")) == 1
 
 

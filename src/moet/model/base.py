@@ -94,10 +94,13 @@ class BaseMixture(ABC):
         feature_names: Sequence[str] | None,
         prediction: Prediction,
         provenance: Mapping[str, Any] | None,
+        schema: Schema | None,
         **answers: Any,
     ) -> None:
         """Set all fields of a frozen mixture; ``answers`` are those that its kind adds."""
         weights = frozen_floats(gate_weights, "gate_weights", 2)
+        if schema is not None and feature_names is None:
+            feature_names = schema.feature_names
         names = tuple(f"x{k}" for k in range(weights.shape[1])) if feature_names is None else tuple(feature_names)
         fields = {
             "gate_weights": weights,
@@ -106,6 +109,7 @@ class BaseMixture(ABC):
             "feature_names": names,
             "prediction": prediction,
             "provenance": dict(provenance or {}),
+            "schema": schema,
         }
         for name, value in (fields | answers).items():
             object.__setattr__(self, name, value)
@@ -178,6 +182,8 @@ def check_gate_and_trees(mixture: BaseMixture, kind: type[BaseTree]) -> None:
         if tree.feature.max() >= n_features:
             raise ModelError(f"tree {j} tests feature {tree.feature.max()}, the gate has {n_features} features")
     check_names(mixture.feature_names, n_features, "feature_names")
+    if mixture.schema is not None and mixture.schema.feature_names != mixture.feature_names:
+        raise ModelError(f"the schema is about other features: {', '.join(mixture.schema.feature_names)}")
     if mixture.prediction not in get_args(Prediction):
         raise ModelError(f"prediction must be 'hard' or 'soft', got {mixture.prediction!r}")
 

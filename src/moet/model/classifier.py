@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from moet.errors import InputError, RareClassWarning
 from moet.model.constraints import among, columns_of, kept_features, signs_of, widened
@@ -25,8 +25,14 @@ from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
 from moet.model.procedure import TRAINERS, trained_and_calibrated, with_budget
 from moet.model.recipe import Watch, most_rounds
-from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
-from moet.model.schema import Schema
+from moet.model.rows import (
+    generator_of,
+    group_numbers,
+    in_units_of_mean_weight,
+    refuse_no_weight,
+    rows_to_answer,
+    rows_to_fit,
+)
 from moet.model.settings import Settings, Training
 from moet.model.solve import GateSolver
 from moet.model.table import Table, canonical_table
@@ -245,14 +251,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         groups : array-like of shape (n_samples,), default=None
             Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
-        self._schema = Schema.of(X) if is_table(X) and _has_words(X) else None
-        if self._schema is not None:
-            validate_data(self, X, skip_check_array=True)
-            features, y = check_X_y(self._schema.encode(X), y, dtype=np.float64, order="C")
-        else:
-            features, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            if is_table(X) and hasattr(self, "feature_names_in_"):
-                self._schema = Schema.of(X)
+        features, y, self._schema = rows_to_fit(self, X, y)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, features, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
@@ -299,13 +298,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self, question: Callable[[Mixture, ArrayLike], NDArray[np.float64]], X: ArrayLike
     ) -> NDArray[np.float64]:
         """What the mixture says of rows that are checked as scikit-learn wants it."""
-        check_is_fitted(self)
-        if is_table(X) and self.mixture_.schema is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            X = self.mixture_.schema.encode(X)
-        else:
-            X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return question(self.mixture_, X)
+        return question(self.mixture_, rows_to_answer(self, X))
 
     def _check_training(self, boosting: bool) -> None:
         """Refuse settings that do not go together."""
@@ -401,12 +394,3 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
                     self.callback(next(epochs), log_likelihood, self._labelled(model()))
 
             yield watch
-
-
-def _has_words(table: Any) -> bool:
-    """Whether a table has columns that are no numbers."""
-    return not all(map(_is_number, table.dtypes))
-
-
-def _is_number(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "iuf"

@@ -251,7 +251,7 @@ def _mixture(document: Any) -> Model:
     provenance = document.pop("provenance", {})
     if not isinstance(provenance, dict):
         raise ModelError("provenance must be an object")
-    schema = document.pop("schema") if version == VERSION and "schema" in document else None
+    schema = Schema.from_document(document.pop("schema")) if "schema" in document else None
     sharpness = _number(document.pop("sharpness")) if version == VERSION and "sharpness" in document else None
     answers = "classes" if version == VERSION else "outputs"
     head = ("format", "version", "prediction", "feature_names", answers, "gate", "trees")
@@ -263,12 +263,12 @@ def _mixture(document: Any) -> Model:
         "feature_names": list_of(names, "feature_names", str),
         "prediction": prediction,
         "provenance": provenance,
+        "schema": schema,
     }
     kind = Tree if version == VERSION else RegressionTree
     experts: Any = [_tree(tree, f"trees[{j}]", kind) for j, tree in enumerate(list_of(trees, "trees", dict))]
     if version == VERSION:
-        read = None if schema is None else Schema.from_document(schema)
-        return Mixture(trees=experts, classes=_classes(answered), schema=read, sharpness=sharpness, **shared)
+        return Mixture(trees=experts, classes=_classes(answered), sharpness=sharpness, **shared)
     return RegressionMixture(trees=experts, **_outputs(answered), **shared)
 
 

@@ -81,15 +81,11 @@ class Mixture(BaseMixture):
         schema: Schema | None = None,
         sharpness: float | None = None,
     ) -> None:
-        if schema is not None and feature_names is None:
-            feature_names = schema.feature_names
-        answers = {"classes": _labels(classes), "schema": schema, "sharpness": sharpness}
-        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, **answers)
+        answers = {"classes": _labels(classes), "sharpness": sharpness}
+        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, schema, **answers)
         check_gate_and_trees(self, Tree)
         _check_columns(self)
         _check_sharpness(self)
-        if schema is not None and schema.feature_names != self.feature_names:
-            raise ModelError(f"the schema is about other features: {', '.join(schema.feature_names)}")
 
     @classmethod
     def from_sklearn(cls, tree: DecisionTreeClassifier) -> Mixture:

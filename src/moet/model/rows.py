@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, check_random_state, check_X_y, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from moet.model.schema import Schema
+from moet.model.schema_of import is_table
 from moet.model.table import Table
+
+Floats = NDArray[np.float64]
+
+
+def rows_to_fit(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Floats, NDArray[Any], Schema | None]:
+    """Features and targets that an estimator is fitted to, checked, and the schema if ``X`` is a DataFrame."""
+    if is_table(X) and not all(map(_is_number, X.dtypes)):
+        schema = Schema.of(X)
+        validate_data(estimator, X, skip_check_array=True)
+        return *check_X_y(schema.encode(X), y, dtype=np.float64, order="C", **checks), schema
+    features, y = validate_data(estimator, X, y, dtype=np.float64, order="C", **checks)
+    return features, y, Schema.of(X) if is_table(X) and hasattr(estimator, "feature_names_in_") else None
+
+
+def rows_to_answer(estimator: Any, X: Any) -> Floats:
+    """Features of rows that a fitted estimator is asked about, checked as scikit-learn wants it."""
+    check_is_fitted(estimator)
+    schema = estimator.mixture_.schema
+    if is_table(X) and schema is not None:
+        validate_data(estimator, X, skip_check_array=True, reset=False)
+        encoded: Floats = schema.encode(X)
+        return encoded
+    return validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+
+
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "iuf"
 
 
 def group_numbers(X: ArrayLike, groups: ArrayLike | None) -> NDArray[np.intp] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from moet.errors import RareClassWarning
 from moet.model.classifier import MoETClassifier
@@ -69,26 +69,85 @@ def stalled(tried: Sequence[Tried], tolerance: float) -> bool:
     return bool(before) and max(one.score for one in last) <= max(one.score for one in before) + tolerance
 
 
+E = TypeVar("E", bound=BaseEstimator)
+
+
 @dataclass(frozen=True)
-class Chosen:
-    """The outcome of :func:`choose_size`.
+class Chosen(Generic[E]):
+    """The size that was found for a table.
 
     Attributes
     ----------
-    classifier : MoETClassifier
+    estimator : MoETClassifier or MoETRegressor
         Of the size chosen, fitted to all rows.
     front : tuple of Tried
         What was tried, in that order.
     taken : int
         Which of them was chosen.
     tolerance : float
-        Accuracy that it may be below the best of them.
+        Accuracy, or R², that it may be below the best of them.
     """
 
-    classifier: MoETClassifier
+    estimator: E
     front: tuple[Tried, ...]
     taken: int
     tolerance: float
+
+
+@dataclass(frozen=True)
+class Contest(Generic[E]):
+    """How the size of an estimator is found.
+
+    Attributes
+    ----------
+    judge : callable
+        How one does on held-out rows: an estimator and the parts to hold out in, a :class:`Tried` out.
+    what : str
+        The score, in a word.
+    enough : float
+        The score beyond which nothing larger is tried.
+    tolerance : callable
+        What a smaller one may lose, by the best one so far.
+    """
+
+    judge: Callable[[E, Sequence[NDArray[np.int64]]], Tried]
+    what: str
+    enough: float
+    tolerance: Callable[[Tried], float]
+
+    def run(
+        self,
+        small: Sequence[E],
+        X: Any,
+        y: NDArray[Any],
+        *,
+        budget: float | None,
+        seed: int,
+        verbose: int,
+        large: Sequence[E] = (),
+    ) -> Chosen[E]:
+        """Try sizes in order until some in a row bring nothing, then ``large`` ones, and fit the one to take.
+
+        ``budget`` is minutes, after which no other size is tried.
+        """
+        deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
+        parts = list(held_out_parts(len(y), np.random.default_rng(seed)))
+        waiting, further = list(small), list(large)
+        tried: list[Tried] = []
+        asked: list[E] = []
+        tolerance = 0.0
+        with progress_bar("trying sizes", len(waiting) + len(further), shown=verbose > 0) as advance:
+            while (waiting or further) and (not tried or time.monotonic() < deadline):
+                asked.append((waiting or further).pop(0))
+                tried.append(self.judge(asked[-1], parts))
+                advance(f"{tried[-1].name}: {self.what} {tried[-1].score:.4f}")
+                tolerance = self.tolerance(max(tried, key=lambda one: one.score))
+                if tried[-1].score >= self.enough:
+                    break
+                if stalled(tried, tolerance):
+                    waiting = []
+        taken = smallest_within(tried, tolerance)
+        return Chosen(clone(asked[taken]).fit(X, y), tuple(tried), taken, tolerance)
 
 
 def choose_size(
@@ -100,7 +159,7 @@ def choose_size(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     verbose: int = 0,
-) -> Chosen:
+) -> Chosen[MoETClassifier]:
     """Fit the smallest mixture whose accuracy on held-out rows is within a tolerance of the best.
 
     The tolerance is half a point of accuracy, or, of hard mixtures, one standard error of the best if that is more. Who
@@ -129,29 +188,18 @@ def choose_size(
     >>> found.front[found.taken].leaves <= max(tried.leaves for tried in found.front)
     True
     """
-    deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
-    rows = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
-    parts = list(held_out_parts(len(y), np.random.default_rng(seed)))
+    rows, labels = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64), np.asarray(y)
     chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
     students = [MoETClassifier(*size, **chosen_by_user) for size in candidate_sizes(len(np.unique(y)))]
     votes = prediction == "soft" and not chosen_by_user.get("monotone")
     large = [MoETClassifier(**one | chosen_by_user) for one in large_settings(len(y))] if votes else []
-    tried: list[Tried] = []
-    asked: list[MoETClassifier] = []
-    tolerance = 0.0
-    with progress_bar("trying sizes", len(students) + len(large), shown=verbose > 0) as advance:
-        while (students or large) and (not tried or time.monotonic() < deadline):
-            asked.append((students or large).pop(0))
-            tried.append(_tried(asked[-1], rows, np.asarray(y), parts))
-            advance(f"{tried[-1].name}: accuracy {tried[-1].score:.4f}")
-            best = max(tried, key=lambda one: one.score)
-            tolerance = POINTS if prediction == "soft" else max(POINTS, best.error)
-            if tried[-1].score == 1:
-                break
-            if stalled(tried, tolerance):
-                students = []
-    taken = smallest_within(tried, tolerance)
-    return Chosen(clone(asked[taken]).fit(X, y), tuple(tried), taken, tolerance)
+    contest = Contest[MoETClassifier](
+        judge=lambda student, parts: _tried(student, rows, labels, parts),
+        what="accuracy",
+        enough=1.0,
+        tolerance=lambda best: POINTS if prediction == "soft" else max(POINTS, best.error),
+    )
+    return contest.run(students, X, y, budget=budget, seed=seed, verbose=verbose, large=large)
 
 
 def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:

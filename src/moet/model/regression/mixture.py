@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from moet.model.flat import Routing
     from moet.model.regression.laws import Laws
+    from moet.model.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,8 @@ class RegressionMixture(BaseMixture):
         gate; for accuracy where nothing is to be proved or exported.
     provenance : mapping, optional
         Where the model comes from, as JSON values. It is kept in model files but is no part of the model.
+    schema : Schema, optional
+        The columns of the user's table, as in :class:`moet.Mixture`.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class RegressionMixture(BaseMixture):
     feature_names: tuple[str, ...] = ()
     prediction: Prediction = "hard"
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    schema: Schema | None = None
 
     def __init__(
         self,
@@ -82,13 +86,15 @@ class RegressionMixture(BaseMixture):
         feature_names: Sequence[str] | None = None,
         prediction: Prediction = "hard",
         provenance: Mapping[str, Any] | None = None,
+        schema: Schema | None = None,
     ) -> None:
         names = tuple(outputs)
         bounds = {
             "low": frozen_floats(np.full(len(names), -np.inf) if low is None else low, "low", 1),
             "high": frozen_floats(np.full(len(names), np.inf) if high is None else high, "high", 1),
         }
-        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, outputs=names, **bounds)
+        answers = {"outputs": names, **bounds}
+        self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, schema, **answers)
         check_gate_and_trees(self, RegressionTree)
         _check_outputs(self)
 

@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from moet.model.base import Prediction
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.recipe import Settings, train
-from moet.model.rows import generator_of, group_numbers, in_units_of_mean_weight, refuse_no_weight
+from moet.model.rows import (
+    generator_of,
+    group_numbers,
+    in_units_of_mean_weight,
+    refuse_no_weight,
+    rows_to_answer,
+    rows_to_fit,
+)
+from moet.model.schema import Schema
 from moet.model.table import Table, canonical_table
 from moet.model.threads import one_thread
 
@@ -137,6 +145,7 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Of a DataFrame the mixture keeps a :class:`Schema`, as in :meth:`MoETClassifier.fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The names of a DataFrame's columns become those of the outputs.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -145,7 +154,7 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
         names = [str(name) for name in getattr(y, "columns", [])]
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True)
+        X, y, schema = rows_to_fit(self, X, y, multi_output=True, y_numeric=True)
         self._one_column = np.ndim(y) == 1
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         targets = np.asarray(y, dtype=np.float64).reshape(len(weight), -1)
@@ -161,14 +170,13 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with one_thread():
             mixture, self.errors_ = train(table, targets, low, high, self._settings(unit), rng)
         self.n_iter_ = len(self.errors_)
-        self.mixture_ = self._named(mixture, names)
+        self.mixture_ = self._named(mixture, names, schema)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
         """Outputs of every row: one column, or (n, n_outputs), as ``y`` was."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        outputs = self.mixture_.predict(X)
+        rows = rows_to_answer(self, X)
+        outputs = self.mixture_.predict(rows)
         return outputs[:, 0] if self._one_column else outputs
 
     def _settings(self, unit: float) -> Settings:
@@ -187,9 +195,10 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             validation_fraction=self.validation_fraction,
         )
 
-    def _named(self, mixture: RegressionMixture, outputs: list[str]) -> RegressionMixture:
+    def _named(self, mixture: RegressionMixture, outputs: list[str], schema: Schema | None) -> RegressionMixture:
         """Give a mixture the names of the table's columns."""
-        features = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", None)
+        features = names if schema is None else schema.feature_names
         return RegressionMixture(
             mixture.gate_weights,
             mixture.gate_bias,
@@ -199,6 +208,7 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             mixture.high,
             feature_names=None if features is None else list(features),
             prediction=mixture.prediction,
+            schema=schema,
         )
 
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from moet.model.base import Prediction
 from moet.model.regression.regressor import MoETRegressor
-from moet.model.sizes import POINTS, Tried, held_out_parts, smallest_within, stalled
-from moet.progress import progress_bar
+from moet.model.sizes import POINTS, Chosen, Contest, Tried
 
 LAWS = ((1, 0), (2, 0), (4, 0), (4, 1), (8, 1), (8, 2), (8, 3))
 """Experts and depth: one affine law first, which is often enough."""
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ChosenLaws:
-    """The outcome of :func:`choose_laws`: a fitted regressor, what was tried, which was taken, and the tolerance."""
-
-    regressor: MoETRegressor
-    front: tuple[Tried, ...]
-    taken: int
-    tolerance: float
 
 
 def choose_laws(
@@ -38,7 +27,7 @@ def choose_laws(
     budget: float | None = None,
     seed: int = 0,
     verbose: int = 0,
-) -> ChosenLaws:
+) -> Chosen[MoETRegressor]:
     """Fit the smallest mixture of laws whose R² on held-out rows is within a tolerance of the best.
 
     The tolerance is half a point, or one standard error of the best if that is more.
@@ -64,30 +53,18 @@ def choose_laws(
     >>> found.front[found.taken].name
     'E2-D0'
     """
-    deadline = float("inf") if budget is None else time.monotonic() + 60 * budget
     rows = X.to_numpy(dtype=np.float64) if hasattr(X, "to_numpy") else np.asarray(X, dtype=np.float64)
-    parts = list(held_out_parts(len(y), np.random.default_rng(seed)))
-    tried: list[Tried] = []
-    tolerance = 0.0
-    with progress_bar("trying sizes", len(LAWS), shown=verbose > 0) as advance:
-        for experts, depth in LAWS:
-            tried.append(_tried(_student(experts, depth, prediction, seed), rows, y, parts))
-            advance(f"{tried[-1].name}: R² {tried[-1].score:.4f}")
-            tolerance = max(POINTS, max(tried, key=lambda one: one.score).error)
-            if tried[-1].score > 1 - POINTS or stalled(tried, tolerance) or time.monotonic() > deadline:
-                break
-    taken = smallest_within(tried, tolerance)
-    student = _student(tried[taken].experts, tried[taken].depth, prediction, seed)
-    return ChosenLaws(student.fit(X, y), tuple(tried), taken, tolerance)
+    contest = Contest[MoETRegressor](
+        judge=lambda student, parts: _tried(student, rows, y, parts),
+        what="R²",
+        enough=1 - POINTS,
+        tolerance=lambda best: max(POINTS, best.error),
+    )
+    students = [MoETRegressor(*size, prediction=prediction, random_state=seed) for size in LAWS]
+    return contest.run(students, X, y, budget=budget, seed=seed, verbose=verbose)
 
 
-def _student(experts: int, depth: int, prediction: Prediction, seed: int) -> MoETRegressor:
-    return MoETRegressor(experts, depth, prediction=prediction, random_state=seed)
-
-
-def _tried(student: MoETRegressor, X: Floats, y: Floats, parts: list[NDArray[np.int64]]) -> Tried:
-    from sklearn.base import clone
-
+def _tried(student: MoETRegressor, X: Floats, y: Floats, parts: Sequence[NDArray[np.int64]]) -> Tried:
     missed, leaves = [], []
     for held_out in parts:
         kept = np.ones(len(y), dtype=bool)

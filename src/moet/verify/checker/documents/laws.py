@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.documents.model import ARRAYS, arrays_of, check_shape, digest_of, frame, matrix, read_model
 from moet.verify.checker.documents.reading import double, items, members, text
+from moet.verify.checker.documents.schema import PlainColumn, plain_columns, schema_document
 from moet.verify.checker.inputs.gate import Open, Sum, exact_sum, rounded_sum
 
 
@@ -43,6 +44,7 @@ class PlainLaws(NamedTuple):
     feature_names: list[str]
     prediction: str
     digest: str
+    columns: Sequence[PlainColumn] = ()
     labels: bool = False
 
     @property
@@ -94,11 +96,13 @@ def _plain(document: dict[str, Any]) -> PlainLaws:
     prediction, names, weights, bias, experts = frame(document, 2, "outputs")
     outputs, low, high = _outputs(document["outputs"])
     arrays = [_arrays(tree, f"trees[{j}]", len(names), len(outputs)) for j, tree in enumerate(experts)]
-    answers = {"outputs": {"names": outputs, "low": low, "high": high}}
+    columns = plain_columns(document.get("schema"), "schema" in document, names)
+    answers: dict[str, Any] = {"schema": schema_document(columns)} if "schema" in document else {}
+    answers["outputs"] = {"names": outputs, "low": low, "high": high}
     digest = digest_of(2, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]", len(names)) for j, tree in enumerate(arrays)]
     bounds = [[None if bound is None else Fraction(bound) for bound in side] for side in (low, high)]
-    return PlainLaws(weights, bias, trees, outputs, bounds[0], bounds[1], names, prediction, digest)
+    return PlainLaws(weights, bias, trees, outputs, bounds[0], bounds[1], names, prediction, digest, columns)
 
 
 def _outputs(document: Any) -> tuple[list[str], list[float | None], list[float | None]]:

@@ -230,7 +230,7 @@ def frame(document: dict[str, Any], version: int, answers: str) -> Frame:
         document,
         "the model",
         (*HEAD, answers),
-        optional=("provenance", *(("schema", "sharpness") if version == 1 else ())),
+        optional=("provenance", "schema", *(("sharpness",) if version == 1 else ())),
     )
     if document["prediction"] not in ("hard", "soft"):
         raise CertificateError(f"prediction must be 'hard' or 'soft', got {shown(document['prediction'])}")
