@@ -30,7 +30,7 @@ class Evolution:
         Standard deviation of the first points.
     population : int
         Points in a generation.
-    seed : int
+    seed : int or sequence of int
         Draws the points.
 
     Attributes
@@ -48,7 +48,7 @@ class Evolution:
     True
     """
 
-    def __init__(self, start: Floats, step: float, *, population: int, seed: int) -> None:
+    def __init__(self, start: Floats, step: float, *, population: int, seed: int | Sequence[int]) -> None:
         import cma
 
         rng = np.random.default_rng(seed)
@@ -69,6 +69,11 @@ class Evolution:
     def centre(self) -> Floats:
         """Mean of the distribution."""
         return np.array(self._search.mean[: self._n])
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the distribution, over all numbers."""
+        return float(self._search.sigma * np.sqrt(np.mean(np.square(self._search.D))))
 
     def ask(self) -> list[Floats]:
         """Points of the next generation; the same ones until their scores are told."""

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from moet import Mixture
+from moet import Mixture, RegressionMixture, RegressionTree
 from moet.errors import InputError
 from moet.verify import Box, Proved, Refuted, closest, differences, equivalent, reaches, smtlib, systems
 from moet.verify.exact import rounded
@@ -120,6 +120,21 @@ def test_closest_is_optimal(z3, norm):
     found = smtlib.solve(smtlib.closest(model, x, None, norm, CUBE))
     gaps = np.abs(rounded(found.point) - x)
     assert (gaps.max() if norm == "linf" else gaps.sum()) == pytest.approx(float(distance))
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1"])
+def test_closest_is_optimal_of_numbers_too(z3, norm):
+    laws = [RegressionTree.leaf([0.25], slope=[[1.0, -0.5]]), RegressionTree.leaf([-0.5], slope=[[0.0, 2.0]])]
+    model = RegressionMixture([[0.0, 0.0], [1.0, -3.0]], [0.0, 0.25], laws, ["u"], low=[-1], high=[1])
+    x, domain = np.array([0.1, 0.2]), Box.from_bounds([-1, -1], [1, 1])
+    for asked in ({"answer": "u >= 0.75"}, {"tolerance": 0.5}):
+        distance = closest(model, x, norm, domain, **asked).exact_distance
+        assert smtlib.solve(smtlib.closest(model, x, distance, norm, domain, **asked)).status == "unsat"
+        beyond = smtlib.closest(model, x, distance + Fraction(1, 10**20), norm, domain, **asked)
+        assert smtlib.solve(beyond).status == "sat"
+        least = smtlib.solve(smtlib.closest(model, x, None, norm, domain, **asked))
+        gaps = np.abs(rounded(least.point) - x)
+        assert (gaps.max() if norm == "linf" else gaps.sum()) == pytest.approx(float(distance))
 
 
 @pytest.mark.parametrize("encoding", ["compact", "published"])

@@ -19,6 +19,7 @@ from moet.distill.shorten import shortened
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
+from moet.envs.task import Floats
 from moet.errors import CheckpointError, InputError
 from moet.evolution import Evolution, careful_mean
 from moet.model.digits import EXACT
@@ -29,8 +30,12 @@ STEPS = (0.1, 0.3)
 """Of the first candidates, in standard units: what they answer differs by a tenth of what there is to say, or by more.
 A good start is lost with large ones; small ones change nothing that matters of a start on a plateau."""
 
-EARLY_SHARE = 0.5
-"""Of the episodes that is played with half the rollouts: far from a peak candidates differ by more than by luck."""
+STAGES = ((0.5, 4), (0.25, 2), (0.25, 1))
+"""Shares of the episodes, and of how many rollouts a candidate plays one there: far from a peak candidates differ by
+more than by luck, and many generations of short looks come further than few of long ones."""
+
+CROWD = 2
+"""Times the usual population of CMA-ES, which is for scores without luck: a mean over more points has less of it."""
 
 CHECK_EVERY = 5
 """Generations after which the middle of the search plays the episodes for selection."""
@@ -103,8 +108,9 @@ def tune(
     episodes : int
         To learn from, all candidates together.
     rollouts : int
-        How many of them each candidate plays, the same for all of a generation, and half as many in the first half of
-        the search. Fewer leave time for more generations, more tell candidates apart that differ little.
+        How many of them each candidate plays in the last quarter of the search, the same for all of a generation; a
+        quarter of that in the first half, then half. Fewer leave time for more generations, more tell candidates apart
+        that differ little.
     tail : float
         Share of the episodes that count as the worst.
     selection_episodes : int
@@ -159,7 +165,7 @@ def as_policy(policy: Any) -> Policy:
 
 
 def rollouts_by_generation(episodes: int, rollouts: int) -> list[int]:
-    """How many episodes a candidate plays, generation by generation: half as many at first.
+    """How many episodes a candidate plays, generation by generation: a quarter at first, then half, then all.
 
     Parameters
     ----------
@@ -170,13 +176,22 @@ def rollouts_by_generation(episodes: int, rollouts: int) -> list[int]:
 
     Examples
     --------
-    >>> rollouts_by_generation(64, 16)
-    [8, 8, 8, 8, 16, 16]
+    >>> rollouts_by_generation(128, 16)
+    [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 16, 16]
     """
-    few = max(1, rollouts // 2)
-    early = max(0, int(EARLY_SHARE * episodes)) // few
-    late = (episodes - early * few) // rollouts
-    return [few] * early + [rollouts] * max(late, int(early == 0))
+    counts: list[int] = []
+    for k, (_, fewer) in enumerate(STAGES):
+        until = int(sum(share for share, _ in STAGES[: k + 1]) * episodes)
+        few = max(1, rollouts // fewer)
+        counts += [few] * max(0, (until - sum(counts)) // few)
+    return counts or [rollouts]
+
+
+class Middle(NamedTuple):
+    """Where a search was, and how far it looked around."""
+
+    point: Floats
+    spread: float
 
 
 class Tuning:
@@ -188,14 +203,15 @@ class Tuning:
         first = self._play(start, self._seeds(Purpose.TRAINING, settings.rollouts))
         self._numbers = Numbers(self._model, start.task.view(first.observations), start.task.box)
         point = self._numbers.start
-        self.population = 4 + int(3 * np.log(len(point)))
-        self._few = max(1, settings.rollouts // 2)
+        self.population = CROWD * (4 + int(3 * np.log(len(point))))
+        self._few = max(1, settings.rollouts // STAGES[0][1])
         left = settings.episodes // self.population - len(STEPS) * self._few
         self._rollouts = rollouts_by_generation(left, settings.rollouts)
         self.generations = len(self._rollouts)
         self.step = max(STEPS, key=self._promise)
         self._search = Evolution(point, self.step, population=self.population, seed=settings.seed)
-        self._middles: list[Model] = []
+        self._told: list[list[float]] = []
+        self._middles: list[Middle] = []
 
     def _promise(self, step: float) -> float:
         """How well the better half of a first generation does that takes such steps."""
@@ -209,17 +225,27 @@ class Tuning:
         with progress_bar("tuning", self.generations, shown=verbose > 0) as advance:
             note = ""
             for number in range(self.generations):
-                self._search.tell(told[number] if number < len(told) else self._generation(number))
+                if self._middles and self._rollouts[number] > self._rollouts[number - 1]:
+                    self._look_closer(number, checks)
+                self._told.append(told[number] if number < len(told) else self._generation(number))
+                self._search.tell(self._told[-1])
                 if self._checks_after(number + 1) > len(self._middles):
+                    middle = Middle(self._search.centre, self._search.spread)
                     if len(self._middles) == len(checks):
-                        checks.append(self._merit(self._middle(), Purpose.SELECTION, 1))
-                    self._middles.append(self._middle())
+                        checks.append(self._merit(self._numbers.model(middle.point), Purpose.SELECTION, 1))
+                    self._middles.append(middle)
                     best = max(checks[: len(self._middles)])
                     note = f"reward {checks[len(self._middles) - 1].reward:.1f}, best {best.reward:.1f}"
                 if number >= len(told):
                     self._save(checks)
                 advance(note)
         return self._finish(checks)
+
+    def _look_closer(self, number: int, checks: Sequence[Merit]) -> None:
+        """Go on from the best middle so far: few rollouts let a search drift to where rare crashes pay."""
+        best = max(range(len(self._middles)), key=lambda k: checks[k])
+        seed = [self.settings.seed, number]
+        self._search = Evolution(*self._middles[best], population=self.population, seed=seed)
 
     def _generation(self, number: int) -> list[float]:
         count = self._rollouts[number]
@@ -231,17 +257,15 @@ class Tuning:
         players = (self._policy(self._numbers.model(point)) for point in search.ask())
         return [careful_mean(self._play(player, seeds).returns, self.settings.tail) for player in players]
 
-    def _middle(self) -> Model:
-        return self._numbers.model(self._search.centre)
-
     def _finish(self, checks: Sequence[Merit]) -> Policy:
         order = sorted(range(len(checks)), key=lambda k: checks[k], reverse=True)[:FINALISTS]
         begin = self._merit(self._model, Purpose.FINAL_SELECTION, FINAL_EPISODES)
         model, merit = self._model, begin
         for k in order:
-            found = self._merit(self._middles[k], Purpose.FINAL_SELECTION, FINAL_EPISODES)
+            middle = self._numbers.model(self._middles[k].point)
+            found = self._merit(middle, Purpose.FINAL_SELECTION, FINAL_EPISODES)
             if found.is_no_worse_than(begin) and found > merit:
-                model, merit = self._middles[k], found
+                model, merit = middle, found
         if model is not self._model:
             model, merit = self._shortened(model, merit, begin)
         return Policy(model, self.start.task, dict(self.start.provenance) | {"tuned": self._record(begin, merit)})
@@ -309,7 +333,7 @@ class Tuning:
     def _save(self, checks: Sequence[Merit]) -> None:
         if self._store is None:
             return
-        document = {"settings": self._identity(), "told": self._search.told, "checks": [list(c) for c in checks]}
+        document = {"settings": self._identity(), "told": self._told, "checks": [list(c) for c in checks]}
         try:
             self._store.write(TUNING, json.dumps(document).encode())
         except OSError as error:

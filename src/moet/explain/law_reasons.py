@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moet.errors import InputError, ModelError
-from moet.explain.reasons import Check, Reasons, contest_of, logits_of, path_of
+from moet.explain.reasons import Check, Reasons, contest_of, encoded_input, logits_of, path_of
 from moet.explain.text import with_units
 from moet.model.file import as_model
 from moet.model.regression.mixture import RegressionMixture
@@ -90,6 +90,7 @@ def why_law(model: object, x: ArrayLike, *, units: Mapping[str, str] | None = No
     ----------
     model : RegressionMixture, fitted regressor, policy, or path of a model file
     x : array of float, shape (n_features,)
+        Of a model with a schema also a row of the user's table, as a dict or a Series.
     units : mapping, optional
         Units by name of a feature or an output.
 
@@ -106,6 +107,7 @@ def why_law(model: object, x: ArrayLike, *, units: Mapping[str, str] | None = No
         raise ModelError("this model answers with labels: ask explain.why")
     if mixture.prediction == "soft" and mixture.n_experts > 1:
         raise InputError(f"a soft model has no single law for an input; {how_to_harden(mixture)}")
+    x = encoded_input(x, mixture)
     outputs = mixture.act(x).tolist()  # which also checks x
     state = np.asarray(x, dtype=np.float64)
     logits = logits_of(mixture, state)
@@ -115,6 +117,7 @@ def why_law(model: object, x: ArrayLike, *, units: Mapping[str, str] | None = No
     return WhyLaw(
         x=tuple(state.tolist()),
         features=tuple(names[: mixture.n_features]),
+        schema=mixture.schema,
         contest=None if mixture.n_experts == 1 else contest_of(mixture, state, logits, *ranked[:2]),
         expert=ranked[0],
         path=path,

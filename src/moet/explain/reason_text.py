@@ -37,17 +37,37 @@ def describe_law(why: WhyLaw) -> str:
 
 def _law(why: WhyLaw, law: Law) -> Iterator[str]:
     """Where a sum begins, what each feature adds, largest first if there are many, and what the bounds cut off."""
-    order = sorted((k for k, slope in enumerate(law.slopes) if slope), key=lambda k: -abs(law.terms[k]))
+    entries = _terms(why, law) if why.schema is None else _terms_by_column(why, law, why.schema)
+    order = sorted(range(len(entries)), key=lambda k: -abs(entries[k][0]))
     rows = [["(constant)", "", "", _signed(law.value)]]
-    for k in sorted(order[:MOST_PULLS]):
-        rows.append([why.features[k], *(number(v, DIGITS) for v in (why.x[k], law.slopes[k])), _signed(law.terms[k])])
+    rows += [[*entries[k][1], _signed(entries[k][0])] for k in sorted(order[:MOST_PULLS])]
     if others := order[MOST_PULLS:]:
-        rows.append([f"({len(others)} more)", "", "", _signed(math.fsum(law.terms[k] for k in others))])
+        rows.append([f"({len(others)} more)", "", "", _signed(math.fsum(entries[k][0] for k in others))])
     yield ""
     yield f"law of {law.output}:"
     yield from _table(["", "value", "slope", "adds"], rows)
     clipping = "" if law.clipped == law.unclipped else f", clipped to {number(law.clipped, DIGITS)}"
     yield f"{INDENT}sum: {number(law.unclipped, DIGITS)}{clipping}"
+
+
+def _terms(why: WhyLaw, law: Law) -> list[tuple[float, list[str]]]:
+    """What features with a slope add; their names, values and slopes."""
+    return [
+        (law.terms[k], [why.features[k], number(why.x[k], DIGITS), number(slope, DIGITS)])
+        for k, slope in enumerate(law.slopes)
+        if slope
+    ]
+
+
+def _terms_by_column(why: WhyLaw, law: Law, schema: Schema) -> list[tuple[float, list[str]]]:
+    """The same by column of the user's table: a column of categories adds what the row's own one adds."""
+    row, entries = schema.row(why.x), []
+    for column, features in schema.places:
+        if any(law.slopes[k] for k in features if law.slopes):
+            slope = "" if column.labels else number(law.slopes[features[0]], DIGITS)
+            adds = math.fsum(law.terms[k] for k in features)
+            entries.append((adds, [printable(column.name), _cell(row[column.name]), slope]))
+    return entries
 
 
 def _headline(why: Why) -> str:

@@ -223,9 +223,7 @@ def why(
     if isinstance(as_model(model), RegressionMixture):
         raise ModelError("this model answers with numbers, and has laws to be told instead: explain.why_law(model, x)")
     mixture = as_mixture(model)
-    if mixture.schema is not None:
-        encoded = features_of_row(x, mixture.schema)
-        x = x if encoded is None else encoded
+    x = encoded_input(x, mixture)
     answer = mixture.act(x)  # which also checks x
     state = np.asarray(x, dtype=np.float64)
     logits = logits_of(mixture, state)
@@ -248,6 +246,12 @@ def why(
         else contest_of(mixture, state, logits, *(o.expert for o in opinions[:2])),
         closest=_closest(mixture, state, norm, domain, timeout, cpu_limit),
     )
+
+
+def encoded_input(x: Any, mixture: BaseMixture) -> Any:
+    """Features of a row in the words of the user's table; anything else as it is."""
+    encoded = None if mixture.schema is None else features_of_row(x, mixture.schema)
+    return x if encoded is None else encoded
 
 
 def path_of(tree: BaseTree, x: np.ndarray) -> tuple[tuple[Check, ...], int]:

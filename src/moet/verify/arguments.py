@@ -107,7 +107,7 @@ def domain_bounds(domain: Box | None, mixture: BaseMixture) -> Bounds:
     """Sides of a domain that is to be searched."""
     if domain is not None and not isinstance(domain, Box):
         raise InputError(f"domain must be a Box, got {type(domain).__name__}")
-    if isinstance(mixture, Mixture) and mixture.schema is not None:
+    if mixture.schema is not None:
         from moet.verify.rows.domain import rows_of
 
         return rows_of(domain, mixture).bounds()

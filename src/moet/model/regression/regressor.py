@@ -147,13 +147,13 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Of a DataFrame the mixture keeps a :class:`Schema`, as in :meth:`MoETClassifier.fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The names of a DataFrame's columns become those of the outputs.
+            The names of a DataFrame's columns, or of a Series, become those of the outputs.
         sample_weight : array-like of shape (n_samples,), default=None
             Exactly equivalent to repeating rows; rows of weight 0 are ignored.
         groups : array-like of shape (n_samples,), default=None
             Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
-        names = [str(name) for name in getattr(y, "columns", [])]
+        names = _names_of(y)
         X, y, schema = rows_to_fit(self, X, y, multi_output=True, y_numeric=True)
         self._one_column = np.ndim(y) == 1
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -210,6 +210,12 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             prediction=mixture.prediction,
             schema=schema,
         )
+
+
+def _names_of(y: Any) -> list[str]:
+    """Names of the columns of a table of targets, or of a single one; none of an array."""
+    name = getattr(y, "name", None)
+    return [name] if isinstance(name, str) and name else [str(column) for column in getattr(y, "columns", [])]
 
 
 def _canonical(X: Floats, targets: Floats, weight: Floats, group: NDArray[np.intp] | None) -> tuple[Table, Floats]:

@@ -20,6 +20,7 @@ from moet.verify.checker.loops import claims as loop_claims
 from moet.verify.checker.loops.flowpipe.shield import control_shield
 from moet.verify.checker.loops.flowpipe.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
+from moet.verify.checker.outputs.proof.pieces import has_groups
 from moet.verify.checker.rows import claims as row_claims
 from moet.verify.checker.rows import words as row_words
 from moet.verify.checker.subjects import ABOUT_OUTPUTS, BY_FLOWPIPES, read_subjects
@@ -115,8 +116,11 @@ def _outputs(kind: str, claim: Any, models: list[PlainLaws]) -> list[str]:
     if kind == "distance":
         return [*_distance(claims.distance(claim, model), model), *digests]
     read = claims.tolerance(claim, model, models[1])
+    inputs = f"every possible row, its features {_where(read.box, model.feature_names)}"
+    if not has_groups(model.columns):
+        inputs = f"all real numbers {_where(read.box, model.feature_names)}"
     return [
-        f"For all real numbers {_where(read.box, model.feature_names)}, no output of one model is off that of the "
+        f"For {inputs}, no output of one model is off that of the "
         f"other by more than {exactly(read.tolerance)}, in exact arithmetic (the first of equal logits wins): of "
         f"{', '.join(map(name_of, model.outputs))}. Rounding in a gate may make a deployed model choose another "
         "expert.",
@@ -126,8 +130,14 @@ def _outputs(kind: str, claim: Any, models: list[PlainLaws]) -> list[str]:
 
 
 def _bounds(claim: claims.Bounds, model: PlainLaws) -> list[str]:
+    where = _where(claim.box, model.feature_names)
+    inputs = (
+        f"every possible row, its features {where},"
+        if has_groups(model.columns)
+        else f"every input of float64 numbers {where}"
+    )
     return [
-        f"For every input of float64 numbers {_where(claim.box, model.feature_names)} that the model as deployed "
+        f"For {inputs} that the model as deployed "
         "answers at all (a sum that overflows is an error), its outputs satisfy "
         f"{_conditions(claim.conditions, model.outputs)}, whatever float64 arithmetic rounds in its gate and its laws."
     ]

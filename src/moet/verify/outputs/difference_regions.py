@@ -17,6 +17,7 @@ from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import CONFIDENCE, Share, confidence_interval, total_share
 from moet.verify.limits import Deadline, Stopped
+from moet.verify.outputs.possible import refuse_groups
 from moet.verify.outputs.questions import a_tolerance, apart, comparable_laws, deployed_apart
 from moet.verify.outputs.search import NowhereSearch, float_inputs
 from moet.verify.polytopes import Polytope
@@ -40,6 +41,7 @@ def output_differences(
 ) -> Differences:
     """Answer :func:`moet.verify.differences` for models that answer with numbers."""
     pair = comparable_laws(a, b)
+    refuse_groups(pair[0], "a list of all differences")
     most = a_tolerance(tolerance)
     lo, hi = domain_bounds(domain, pair[0])
     differ, sides = deployed_apart(pair, most, lo, hi)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,11 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.arguments import CPU_LIMIT, domain_bounds, parts_of_one_sign
 from moet.verify.box import Box
 from moet.verify.exact import as_float, exactly, rounded
-from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.outputs.laws import Laws, Sum, hard_laws, used_features
 from moet.verify.outputs.linear import inputs_near, largest, proposal, upper_bound
-from moet.verify.outputs.questions import TRIES, deployed_outputs, prove_bounds
+from moet.verify.outputs.possible import MOST_PIECES, Possible
+from moet.verify.outputs.questions import deployed_outputs, first_inputs, prove_bounds
 from moet.verify.outputs.search import NowhereSearch
 from moet.verify.polytopes import Polytope
 from moet.verify.rational import ZERO, Row
@@ -78,10 +80,11 @@ def range(  # named as the question is
     deadline = Deadline(timeout, cpu_limit)
     mixture = hard_laws(model)
     lo, hi = domain_bounds(domain, mixture)
+    possible = Possible(mixture, domain)
     if may_overflow(mixture.gate_weights, mixture.gate_bias, lo, hi):
         return Unknown(reason=OVERFLOW, effort={"seconds": deadline.seconds})
     try:
-        ends = _ExtentSearch(mixture, lo, hi, deadline, seed).run()
+        ends = _ExtentSearch(mixture, possible, lo, hi, deadline, seed).run()
     except Stopped:
         return Unknown(reason=deadline.reason, effort={"seconds": deadline.seconds})
     if any(end.at is None for end in ends):
@@ -92,7 +95,7 @@ def range(  # named as the question is
             reason="no output has a bound in this domain, on either side: give the domain sides, or the model bounds",
             effort={"seconds": deadline.seconds},
         )
-    proved = prove_bounds(mixture, conditions, lo, hi, deadline, lambda x: False)
+    proved = prove_bounds(mixture, conditions, possible, lo, hi, deadline, lambda x: False)
     if isinstance(proved, Proved):
         return _range(mixture, ends, proved)
     assert isinstance(proved, Unknown)
@@ -163,18 +166,34 @@ def _count(n: int) -> Any:
     return np.arange(n).tolist()
 
 
+class _Piece(NamedTuple):
+    """Part of a box: what is possible there at most, negative so that the most promising comes first, and where."""
+
+    negative: Fraction
+    number: int
+    lo: Floats
+    hi: Floats
+    vertex: Floats
+
+    @property
+    def bound(self) -> Fraction:
+        return -self.negative
+
+
 class _ExtentSearch:
     """Finds both ends of every output: by samples, then by a linear program for every leaf that may matter."""
 
-    def __init__(self, mixture: RegressionMixture, lo: Floats, hi: Floats, deadline: Deadline, seed: int) -> None:
-        self._mixture = mixture
+    def __init__(
+        self, mixture: RegressionMixture, possible: Possible, lo: Floats, hi: Floats, deadline: Deadline, seed: int
+    ) -> None:
+        self._mixture, self._possible = mixture, possible
         self._lo, self._hi = lo, hi
         self._deadline = deadline
         self._exact = Laws(mixture, lo, hi, rounded=False)
         self._ends: list[_End] = []
         for o in _count(mixture.n_outputs):
             self._ends += [_End(o, 1, self._exact.high[o]), _End(o, -1, _negative(self._exact.low[o]))]
-        for x in sample_inputs([mixture], lo, hi, TRIES, np.random.default_rng(seed)):
+        for x in first_inputs([mixture], possible, lo, hi, seed):
             self._look_at(x, self._ends)
 
     def run(self) -> list[_End]:
@@ -182,15 +201,16 @@ class _ExtentSearch:
         for end in self._ends:
             end.bound = Fraction(end.best) if end.at is not None else ZERO
         waiting = [end for end in self._ends if not end.reached]
-        for part_lo, part_hi in parts_of_one_sign(self._mixture, used_features(self._mixture), self._lo, self._hi):
-            if waiting:
-                laws = Laws(self._mixture, part_lo, part_hi, rounded=True)
-                for (expert,), node, gates in NowhereSearch([laws], [], part_lo, part_hi, self._deadline).regions():
-                    cell = node.cell
-                    polytope = Polytope(cell.lo, cell.hi, cell.above, tuple(gates))
+        if not self._possible.are_all:
+            for end in waiting:
+                self._raise_by_pieces(end)
+        elif waiting:
+            for part_lo, part_hi in parts_of_one_sign(self._mixture, used_features(self._mixture), self._lo, self._hi):
+                rounded_laws = Laws(self._mixture, part_lo, part_hi, rounded=True)
+                for polytope, laws in self._leaves(rounded_laws, part_lo, part_hi):
                     for end in waiting:
                         self._deadline.look()
-                        self._raise(end, polytope, laws.laws(expert, node.nodes[0])[end.output])
+                        self._raise(end, polytope, laws[end.output])
         for end in self._ends:
             if end.clipped is not None and (end.bound is None or end.bound > end.clipped):
                 end.bound = end.clipped
@@ -198,12 +218,56 @@ class _ExtentSearch:
                 end.bound = None
         return self._ends
 
+    def _leaves(self, laws: Laws, lo: Floats, hi: Floats) -> Iterator[tuple[Polytope, list[Sum]]]:
+        """Where leaves answer in a box, and their laws."""
+        search = NowhereSearch([laws], [], lo, hi, self._deadline, shared=self._possible.rows)
+        for (expert,), node, rows in search.regions():
+            cell = node.cell
+            yield Polytope(cell.lo, cell.hi, cell.above, tuple(rows)), laws.laws(expert, node.nodes[0])
+
+    def _raise_by_pieces(self, end: _End) -> None:
+        """Raise an end to what possible rows attain, and its bound to what they may: the most promising piece first."""
+        # errors of the whole box: those of a piece are smaller, and the proof begins with the whole
+        laws = Laws(self._mixture, self._lo, self._hi, rounded=True)
+        sure, pieces = Fraction(end.best), [self._piece(end, laws, 0, self._lo, self._hi)]
+        for number in _count(MOST_PIECES):
+            piece = heapq.heappop(pieces)
+            if piece.bound <= Fraction(end.best) + Fraction(_CLOSE) * _size(piece.bound):
+                heapq.heappush(pieces, piece)
+                break
+            division = self._possible.division(piece.vertex, piece.lo, piece.hi)
+            if division is None:
+                sure = max(sure, piece.bound)
+            else:
+                for k, part in enumerate(division.parts(piece.lo, piece.hi)):
+                    heapq.heappush(pieces, self._piece(end, laws, 2 * number + k + 1, *part))
+            if not pieces:
+                break
+        end.bound = max([sure, Fraction(end.best), *(piece.bound for piece in pieces)])
+
+    def _piece(self, end: _End, laws: Laws, number: int, lo: Floats, hi: Floats) -> _Piece:
+        """What an end may attain in a box, and where."""
+        self._deadline.look()
+        most, place = None, lo
+        for polytope, own in self._leaves(laws, lo, hi):
+            _, row = _objective(end, own[end.output])
+            multipliers, vertex = proposal(polytope, row)
+            bound = upper_bound(polytope, row, multipliers)
+            assert bound is not None  # possible rows have finite sides
+            self._look_at(self._possible.nearest(vertex), [end])
+            if most is None or bound > most:
+                most, place = bound, vertex
+        least = Fraction(end.best) - 1 if end.at is not None else Fraction(0)
+        bound = least if most is None else most
+        if end.clipped is not None:
+            bound = min(bound, end.clipped)
+        return _Piece(-bound, number, lo, hi, place)
+
     def _raise(self, end: _End, polytope: Polytope, law: Sum) -> None:
         """Raise an end to what one leaf attains, and its bound to what it may attain."""
         if end.bound is None or end.reached:
             return
-        slope = [end.sign * s + e for s, e in zip(law.slope, law.error_slope, strict=True)]
-        row = Row(slope, -(end.sign * law.value + law.error))  # row·x − bound is the law, rounded up
+        slope, row = _objective(end, law)
         most = largest(polytope, slope)
         if most is not None and most - row.bound <= end.bound:
             return
@@ -247,7 +311,7 @@ class _ExtentSearch:
     def _look_at(self, x: Floats, ends: list[_End]) -> None:
         """Take note of what the model answers, deployed and, nearly the same, in exact arithmetic."""
         x = np.clip(x, self._lo, self._hi)
-        deployed = deployed_outputs(self._mixture, x)
+        deployed = deployed_outputs(self._mixture, x) if x in self._possible else None
         if deployed is None:
             return
         better = [end for end in ends if end.sign * deployed[end.output] > end.best]
@@ -257,6 +321,12 @@ class _ExtentSearch:
                 off = abs(Fraction(deployed[end.output]) - exact[end.output])
                 if off <= Fraction(_SAME) * _size(exact[end.output]):
                     end.best, end.at = end.sign * deployed[end.output], x
+
+
+def _objective(end: _End, law: Sum) -> tuple[list[Fraction], Row]:
+    """The law in the direction of an end, rounded up: its slope, and a row with row·x − bound."""
+    slope = [end.sign * s + e for s, e in zip(law.slope, law.error_slope, strict=True)]
+    return slope, Row(slope, -(end.sign * law.value + law.error))
 
 
 def _start(polytope: Polytope) -> list[Fraction]:

@@ -28,6 +28,7 @@ from moet.verify.inputs.witness import GROWTH, Witness
 from moet.verify.limits import Deadline
 from moet.verify.outputs.case_rows import Output, Wanted, cases, is_possible
 from moet.verify.outputs.laws import Laws, hard_laws
+from moet.verify.outputs.possible import refuse_groups
 from moet.verify.outputs.questions import (
     a_tolerance,
     conditions_on_outputs,
@@ -56,23 +57,14 @@ def closest_outputs(
 ) -> Closest | Unknown:
     """Answer :func:`moet.verify.closest` for a model that answers with numbers."""
     mixture = hard_laws(model)
+    refuse_groups(mixture, "the nearest input")
     start = state(x, mixture)
     lo, hi = domain_bounds(domain, mixture)
-    if (answer is None) == (tolerance is None):
-        raise InputError(
-            f'this model answers with numbers: say what to look for, answer="{mixture.outputs[0]} >= 1", or by how '
-            "much an output is to change, tolerance=0.1; one of both"
-        )
-    conditions = None if answer is None else conditions_on_outputs(answer, mixture.outputs)
-    change = None if tolerance is None else a_tolerance(tolerance)
+    conditions, change = asked_outputs(mixture, answer, tolerance)
     if deadline.passed:
         return Unknown(reason=deadline.reason)
     laws = Laws(mixture, lo, hi, rounded=False)
-    if conditions is not None:
-        wanted = _as_given(conditions)
-    else:
-        assert change is not None
-        wanted = _changed(laws.answer(exactly(start.tolist())), change)
+    wanted = wanted_outputs(laws, exactly(start.tolist()), conditions, change)
     claim = {
         "model": digest(mixture),
         "lo": json_sides(lo),
@@ -83,6 +75,30 @@ def closest_outputs(
         "tolerance": None if change is None else str(change),
     }
     return _Question(mixture, laws, wanted, start, norm, lo, hi, deadline, seed).answer(claim)
+
+
+def asked_outputs(
+    mixture: RegressionMixture, answer: Any, tolerance: Any
+) -> tuple[list[HalfSpace] | None, Fraction | None]:
+    """What outputs are looked for: those that meet conditions, or those that change by more than a tolerance."""
+    if (answer is None) == (tolerance is None):
+        raise InputError(
+            f'this model answers with numbers: say what to look for, answer="{mixture.outputs[0]} >= 1", or by how '
+            "much an output is to change, tolerance=0.1; one of both"
+        )
+    if answer is not None:
+        return conditions_on_outputs(answer, mixture.outputs), None
+    return None, a_tolerance(tolerance)
+
+
+def wanted_outputs(
+    laws: Laws, centre: list[Fraction], conditions: list[HalfSpace] | None, change: Fraction | None
+) -> list[Wanted]:
+    """The same as alternatives, seen from an input."""
+    if conditions is not None:
+        return _as_given(conditions)
+    assert change is not None
+    return _changed(laws.answer(centre), change)
 
 
 class _Question:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from moet.verify.inputs.sampling import sample_inputs, tested_box
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.outputs.case_rows import Wanted, holds
 from moet.verify.outputs.laws import Laws, hard_laws, used_features
+from moet.verify.outputs.possible import PIECE, Division, Possible
 from moet.verify.outputs.search import NowhereSearch, float_inputs
 from moet.verify.rational import ZERO, Row
 from moet.verify.result import Proved, Refuted, Unknown
@@ -63,6 +64,7 @@ def always_outputs(
     """Answer :func:`moet.verify.always` for a model that answers with numbers."""
     mixture = hard_laws(model)
     lo, hi = domain_bounds(domain, mixture)
+    possible = Possible(mixture, domain)
     wanted = conditions_on_outputs(conditions, mixture.outputs)
     exact = Laws(mixture, lo, hi, rounded=False)
 
@@ -70,21 +72,29 @@ def always_outputs(
         return any(half.value(outputs) > half.bound for half in wanted)
 
     def refutes(x: Floats) -> bool:
-        deployed = deployed_outputs(mixture, x)
+        deployed = deployed_outputs(mixture, x) if x in possible else None
         return deployed is not None and is_missed(exactly(deployed)) and is_missed(exact.answer(exactly(x.tolist())))
 
     if deadline.passed:
         return Unknown(reason=deadline.reason)
-    for x in sample_inputs([mixture], lo, hi, TRIES, np.random.default_rng(seed)):
-        deployed = deployed_outputs(mixture, x)
-        if deployed is not None and is_missed(exactly(deployed)) and refutes(x):
+    for x in first_inputs([mixture], possible, lo, hi, seed):
+        if refutes(x):
             return refuted(x, [mixture], {"seconds": deadline.seconds})
-    return prove_bounds(mixture, wanted, lo, hi, deadline, refutes)
+    return prove_bounds(mixture, wanted, possible, lo, hi, deadline, refutes)
+
+
+def first_inputs(
+    mixtures: Sequence[RegressionMixture], possible: Possible, lo: Floats, hi: Floats, seed: int
+) -> Floats:
+    """Random inputs to try before anything is searched."""
+    rng = np.random.default_rng(seed)
+    return sample_inputs(mixtures, lo, hi, TRIES, rng) if possible.are_all else possible.sample(TRIES, rng)
 
 
 def prove_bounds(
     mixture: RegressionMixture,
     conditions: Sequence[HalfSpace],
+    possible: Possible,
     lo: Floats,
     hi: Floats,
     deadline: Deadline,
@@ -101,22 +111,24 @@ def prove_bounds(
     }
     certificate = Certificate("bounds", claim)
     missed = [[Row(half.coefficients, half.bound, True)] for half in conditions]
-    effort: dict[str, float] = {}
-    unseen = 0
-    for part_lo, part_hi in parts_of_one_sign(mixture, used_features(mixture), lo, hi):
-        sides = [Laws(mixture, part_lo, part_hi, rounded=True)]
-        outcome = run(NowhereSearch(sides, missed, part_lo, part_hi, deadline, certificate), refutes)
-        effort = {name: effort.get(name, 0) + n for name, n in outcome.effort.items()} | {"seconds": deadline.seconds}
-        if outcome.point is not None:
-            return refuted(outcome.point, [mixture], effort)
-        if outcome.timed_out:
-            return Unknown(reason=deadline.reason, effort=effort)
-        unseen += outcome.unseen
-    if unseen:
+    used = used_features(mixture)
+
+    def searches(low: Floats, high: Floats, records: Certificate) -> Iterator[NowhereSearch]:
+        for part in parts_of_one_sign(mixture, used, low, high):
+            sides = [Laws(mixture, *part, rounded=True)]
+            yield NowhereSearch(sides, missed, *part, deadline, records, possible.rows)
+
+    outcome = run_pieces(searches, refutes, possible, lo, hi, certificate)
+    effort = {**outcome.effort, "seconds": deadline.seconds}
+    if outcome.point is not None:
+        return refuted(outcome.point, [mixture], effort)
+    if outcome.timed_out:
+        return Unknown(reason=deadline.reason, effort=effort)
+    if outcome.unseen:
         return Unknown(
-            reason=f"in {unseen} region(s) a condition may be missed, but only within the rounding errors of float64, "
-            "or at numbers that float64 lacks: no input was found that misses it in exact arithmetic and as deployed, "
-            "and none is ruled out. Ask for a little less",
+            reason=f"in {outcome.unseen} region(s) a condition may be missed, but only within the rounding errors of "
+            "float64, or at numbers that float64 lacks: no input was found that misses it in exact arithmetic and as "
+            "deployed, and none is ruled out. Ask for a little less",
             effort=effort,
         )
     return confirmed(Proved(certificate=certificate, effort=effort), mixture, deadline=deadline)
@@ -129,11 +141,16 @@ def equivalent_outputs(
     pair = comparable_laws(a, b)
     most = a_tolerance(tolerance)
     lo, hi = domain_bounds(domain, pair[0])
-    differ, sides = deployed_apart(pair, most, lo, hi)
+    possible = Possible(pair[0], domain)
+    apart_at, sides = deployed_apart(pair, most, lo, hi)
+
+    def differ(x: Floats) -> bool:
+        return x in possible and apart_at(x)
+
     band = float_band(pair, lo, hi)
     if deadline.passed:
         return Unknown(reason=deadline.reason, band=band)
-    X = sample_inputs(pair, lo, hi, TRIES, np.random.default_rng(seed))
+    X = first_inputs(pair, possible, lo, hi, seed)
     for x in X:
         if differ(x):
             return refuted(x, pair, {"seconds": deadline.seconds}, band)
@@ -144,8 +161,12 @@ def equivalent_outputs(
         "tolerance": str(most),
     }
     certificate = Certificate("tolerance", claim)
-    search = NowhereSearch(sides, apart(pair[0].n_outputs, most), lo, hi, deadline, certificate)
-    outcome = run(search, differ)
+    alternatives = apart(pair[0].n_outputs, most)
+
+    def searches(low: Floats, high: Floats, records: Certificate) -> Iterator[NowhereSearch]:
+        yield NowhereSearch(sides, alternatives, low, high, deadline, records, possible.rows)
+
+    outcome = run_pieces(searches, differ, possible, lo, hi, certificate)
     effort = {**outcome.effort, "seconds": deadline.seconds}
     if outcome.point is not None:
         return refuted(outcome.point, pair, effort, band)
@@ -170,6 +191,8 @@ def comparable_laws(a: Any, b: Any) -> tuple[RegressionMixture, RegressionMixtur
     """Two hard mixtures of laws, if they are about the same features and outputs."""
     pair = hard_laws(a), hard_laws(b)
     check_same_features(*pair)
+    if pair[0].schema != pair[1].schema:
+        raise InputError("the models are about tables of other columns: fit both to the same ones")
     if pair[0].outputs != pair[1].outputs:
         raise InputError(f"the models have different outputs: {listed(pair[0].outputs)} and {listed(pair[1].outputs)}")
     return pair
@@ -198,20 +221,62 @@ class Outcome(NamedTuple):
     unseen: int
     timed_out: bool
     effort: dict[str, float]
+    division: Division | None = None
 
 
-def run(search: NowhereSearch, shows: Callable[[Floats], bool]) -> Outcome:
-    """Let a search go through all regions, or up to the first input that ``shows`` what it looks for."""
+def run(search: NowhereSearch, shows: Callable[[Floats], bool], possible: Possible | None = None) -> Outcome:
+    """Let a search go through all regions, or up to the first input that ``shows`` what it looks for.
+
+    It also ends where a region has an input that is no possible row, and a division that leaves it out.
+    """
     unseen = 0
     try:
         for found in search.violations():
-            point = next((x for x in float_inputs(found) if shows(x)), None)
+            near = float_inputs(found)
+            rows = near if possible is None else (possible.nearest(x) for x in near)
+            point = next((x for x in rows if shows(x)), None)
             if point is not None:
                 return Outcome(point, unseen, False, search.effort)
+            division = None if possible is None else possible.division(found.point, *search.box)
+            if division is not None:
+                return Outcome(None, unseen, False, search.effort, division)
             unseen += 1
     except Stopped:
         return Outcome(None, unseen, True, search.effort)
     return Outcome(None, unseen, False, search.effort)
+
+
+def run_pieces(
+    searches: Callable[[Floats, Floats, Certificate], Iterator[NowhereSearch]],
+    shows: Callable[[Floats], bool],
+    possible: Possible,
+    lo: Floats,
+    hi: Floats,
+    certificate: Certificate,
+) -> Outcome:
+    """Run the searches of a box; where they find what is no possible row, those of its parts."""
+    effort: dict[str, float] = {}
+    unseen = 0
+    stack = [(lo, hi)]
+    while stack:
+        low, high = stack.pop()
+        records = certificate if possible.are_all else Certificate(certificate.kind, {})
+        division = None
+        for search in searches(low, high, records):
+            outcome = run(search, shows, possible)
+            effort = {name: effort.get(name, 0) + n for name, n in outcome.effort.items()}
+            if outcome.point is not None or outcome.timed_out:
+                return outcome._replace(effort=effort)
+            unseen, division = unseen + outcome.unseen, outcome.division
+            if division is not None:
+                break
+        if division is not None:
+            division.write(certificate)
+            stack += reversed(division.parts(low, high))
+        elif not possible.are_all:
+            certificate.add(bytes([PIECE]))
+            certificate.append(records)
+    return Outcome(None, unseen, False, effort)
 
 
 def deployed_outputs(mixture: RegressionMixture, x: Floats) -> list[float] | None:
@@ -238,7 +303,9 @@ def refuted(
     answers = tuple(
         dict(zip(mixture.outputs, mixture.predict(x[None, :])[0].tolist(), strict=True)) for mixture in mixtures
     )
-    return Refuted(point=x, answers=answers, effort=effort, band=band)
+    schema = mixtures[0].schema
+    rows = () if schema is None else (schema.row(x),)
+    return Refuted(point=x, answers=answers, effort=effort, band=band, rows=rows)
 
 
 def apart(n_outputs: int, tolerance: Fraction) -> list[Wanted]:

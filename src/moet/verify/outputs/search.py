@@ -52,6 +52,8 @@ class NowhereSearch:
     deadline : Deadline
     certificate : Certificate, optional
         Where to write the records of the proof.
+    shared : sequence of Row
+        What is known of all inputs, besides the box.
     """
 
     def __init__(
@@ -62,18 +64,20 @@ class NowhereSearch:
         hi: Floats,
         deadline: Deadline,
         certificate: Certificate | None = None,
+        shared: Sequence[Row] = (),
     ) -> None:
         self.n_regions = self.n_programs = 0
         self._sides = sides
         self._lo, self._hi = lo, hi
         self._deadline = deadline
         self._certificate = certificate
+        self._shared = list(shared)
         self._low = [end for side in sides for end in side.low]
         self._high = [end for side in sides for end in side.high]
         self._possible = [wanted for wanted in alternatives if is_possible(wanted, self._low, self._high)]
 
     def regions(self) -> Iterator[tuple[tuple[int, ...], _Node, list[Row]]]:
-        """Experts, leaves with their box, and the rows of the gates, wherever these do not leave nobody there.
+        """Experts, leaves with their box, and the rows of gates and possible inputs, where these leave somebody.
 
         Raises
         ------
@@ -81,7 +85,7 @@ class NowhereSearch:
             If time is up.
         """
         for experts in product(*(range(side.mixture.n_experts) for side in self._sides)):
-            gates = [row for side, e in zip(self._sides, experts, strict=True) for row in side.rows(e)]
+            gates = [row for side, e in zip(self._sides, experts, strict=True) for row in side.rows(e)] + self._shared
             whole = Cell(0, self._lo, self._hi, np.zeros(len(self._lo), dtype=bool))
             stack = [_Node((0,) * len(self._sides), whole)]
             while stack:
@@ -115,9 +119,14 @@ class NowhereSearch:
                 polytope = Polytope(cell.lo, cell.hi, cell.above, (*gates, *rows))
                 verdict = settled(polytope)
                 if isinstance(verdict, dict):
-                    self._cut(verdict, [*names, *range(self._n_gates, self._n_gates + len(rows))])
+                    self._cut(verdict, [*names, *range(self._n_known, self._n_known + len(rows))])
                 else:
                     yield Found(polytope, rounded(verdict))
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        """Sides of the box."""
+        return self._lo, self._hi
 
     @property
     def effort(self) -> dict[str, float]:
@@ -125,16 +134,16 @@ class NowhereSearch:
         return {"regions": self.n_regions, "programs": self.n_programs}
 
     @property
-    def _n_gates(self) -> int:
-        return sum(side.mixture.n_experts for side in self._sides)
+    def _n_known(self) -> int:
+        return sum(side.mixture.n_experts for side in self._sides) + len(self._shared)
 
     def _names(self, experts: tuple[int, ...]) -> list[int]:
-        """What the checker calls the conditions of the gates under which these experts answer."""
+        """What the checker calls the conditions of the gates under which these experts answer, and the shared ones."""
         names, first = [], 0
         for side, e in zip(self._sides, experts, strict=True):
             names += [first + k for k in range(side.mixture.n_experts) if k != e]
             first += side.mixture.n_experts
-        return names
+        return [*names, *range(first, first + len(self._shared))]
 
     def _nobody(self, node: _Node, gates: list[Row]) -> dict[int, Fraction] | None:
         """Multipliers of the gates' conditions that leave nobody in a box; exact arithmetic is worth it at the roots.

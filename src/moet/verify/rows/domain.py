@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.model.base import BaseMixture
 from moet.model.mixture import Mixture
 from moet.model.schema import Column, Place, Schema
 from moet.model.text import how_to_harden
@@ -71,6 +72,14 @@ class Values:
             return rng.integers(int(self.low), int(self.high) + 1, n).astype(np.float64)[:, None]
         return np.minimum(self.low + (self.high - self.low) * rng.random(n), self.high)[:, None]
 
+    def nearest(self, features: Floats) -> Floats:
+        """A cell near these numbers: the largest of the categories, or the nearest number of the interval."""
+        if self.column.kind == "category":
+            chosen = max(self.allowed, key=lambda k: float(features[k]))
+            return (np.arange(len(features)) == chosen).astype(np.float64)
+        within = np.clip(features, self.low, self.high)
+        return np.clip(np.round(within), self.low, self.high) if self.column.is_whole else within
+
     def fixed(self, features: Floats) -> Values:
         """Only the cell with these features."""
         if self.column.kind == "category":
@@ -111,6 +120,10 @@ class Domain:
         """Random possible rows, as features."""
         return np.hstack([part.sample(n, rng) for part in self.values])
 
+    def nearest(self, x: Floats) -> Floats:
+        """A possible row near an input, column by column."""
+        return np.concatenate([part.nearest(x[list(part.features)]) for part in self.values])
+
     def bounds(self) -> tuple[Floats, Floats]:
         """Least and largest value of every feature."""
         low, high = [], []
@@ -144,14 +157,14 @@ class Domain:
         return Domain(tuple(parts))
 
 
-def schema_of_model(mixture: Mixture) -> Schema:
+def schema_of_model(mixture: BaseMixture) -> Schema:
     """The schema of a model; without one, every feature is a number, of a range that the question must state."""
     if mixture.schema is not None:
         return mixture.schema
     return Schema(Column(name, "number", (name,), 0.0, 0.0) for name in mixture.feature_names)
 
 
-def rows_of(domain: Box | None, mixture: Mixture) -> Domain:
+def rows_of(domain: Box | None, mixture: BaseMixture) -> Domain:
     """Possible rows that satisfy the conditions of a box; a side that is stated replaces that of the range seen."""
     if domain is not None and not isinstance(domain, Box):
         raise InputError(f'domain must be a Box, such as Box.where(model, "Age <= 30"), got {type(domain).__name__}')

@@ -26,7 +26,7 @@ from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.distance import Norm
 from moet.verify.polytopes import Polytope, hard_mixture
 from moet.verify.rounding import logit_errors
-from moet.verify.smtlib.outputs import always_outputs, different_outputs
+from moet.verify.smtlib.outputs import always_outputs, closest_outputs, different_outputs
 from moet.verify.smtlib.terms import (
     all_of,
     answers_one_of,
@@ -35,7 +35,7 @@ from moet.verify.smtlib.terms import (
     declarations,
     input_names,
     inside,
-    number,
+    nearest_question,
     question,
     shown,
     tree_test,
@@ -151,10 +151,14 @@ def closest(
     norm: Norm = "linf",
     domain: Box | None = None,
     answer: Any = None,
+    *,
+    tolerance: float | None = None,
 ) -> str:
     """Text of "an input nearer than ``distance`` has another answer than ``x``" (or the given answer).
 
-    Without a distance the text asks for the smallest one, in the words of solvers that can minimise (such as z3).
+    Without a distance the text asks for the smallest one, in the words of solvers that can minimise (such as z3). Of a
+    model that answers with numbers, ``answer`` are conditions on its outputs, or ``tolerance`` is by how much one of
+    them is to change; arithmetic is exact.
 
     Examples
     --------
@@ -164,6 +168,9 @@ def closest(
     >>> "(check-sat)" in smtlib.closest(model, [1, 1], distance=1)
     True
     """
+    if answers_with_numbers(model):
+        return closest_outputs(model, x, distance, norm, domain, answer, tolerance)
+    check_no_tolerance(tolerance)
     mixture = hard_mixture(model)
     centre = exactly(state(x, mixture).tolist())
     if answer is None:
@@ -172,24 +179,6 @@ def closest(
         wanted = mixture.classes == known_labels([answer], [mixture])[0]
     names = input_names(mixture)
     lo, hi = domain_bounds(domain, mixture)
-    lines = declarations(mixture, names)
-    if distance is None:
-        radius, below = "distance", "<="
-        lines.append("(declare-const distance Real) ; to be as small as possible")
-    else:
-        radius, below = number(Fraction(distance)), "<"
-    gaps = [f"(- {name} {number(c)})" for name, c in zip(names, centre, strict=True)]
-    if norm == "linf":
-        near = [f"(and ({below} {gap} {radius}) ({below} (- {gap}) {radius}))" for gap in gaps]
-    else:
-        moves = [f"move{k}" for k in range(len(names))]
-        lines += [f"(declare-const {m} Real) ; at least the change of {n}" for m, n in zip(moves, names, strict=True)]
-        near = [f"(and (>= {m} {gap}) (>= {m} (- {gap})))" for m, gap in zip(moves, gaps, strict=True)]
-        near += [f"({below} (+ 0.0 {' '.join(moves)}) {radius})"]
-    title = "the nearest input" if distance is None else f"an input nearer than {float(distance)} ({norm})"
-    text = question(
-        f"{title} that is answered {shown(mixture.classes[wanted].tolist())}",
-        lines,
-        [*within(names, lo.tolist(), hi.tolist()), *near, answers_one_of(mixture, wanted, names)],
-    )
-    return text if distance is not None else text.replace("(check-sat)", "(minimize distance)\n(check-sat)")
+    title = f"that is answered {shown(mixture.classes[wanted].tolist())}"
+    sides = [*within(names, lo.tolist(), hi.tolist()), answers_one_of(mixture, wanted, names)]
+    return nearest_question(title, declarations(mixture, names), sides, names, centre, distance, norm)

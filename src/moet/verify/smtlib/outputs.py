@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from moet.model.regression.mixture import RegressionMixture
-from moet.verify.arguments import domain_bounds
+from moet.verify.arguments import domain_bounds, state
 from moet.verify.box import Box
-from moet.verify.exact import ExactMixture
-from moet.verify.outputs.laws import hard_laws
+from moet.verify.exact import ExactMixture, exactly
+from moet.verify.inputs.distance import Norm
+from moet.verify.outputs.laws import Laws, hard_laws
+from moet.verify.outputs.nearest import asked_outputs, wanted_outputs
 from moet.verify.outputs.questions import a_tolerance, apart, comparable_laws, conditions_on_outputs
 from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
@@ -24,6 +28,7 @@ from moet.verify.smtlib.terms import (
     input_names,
     inside,
     leaf_ifs,
+    nearest_question,
     number,
     question,
     within,
@@ -56,6 +61,29 @@ def different_outputs(a: Any, b: Any, domain: Box | None, tolerance: Any, beyond
     known = [f"(not {inside(region, names)})" for region in beyond]
     title = f"an input whose outputs differ by more than {float(most):g}"
     return question(title, lines, [*within(names, lo.tolist(), hi.tolist()), any_of(differ), *known])
+
+
+def closest_outputs(
+    model: Any,
+    x: ArrayLike,
+    distance: Fraction | float | None,
+    norm: Norm,
+    domain: Box | None,
+    answer: Any,
+    tolerance: Any,
+) -> str:
+    """Text of "an input nearer than ``distance`` has outputs as wanted, or changed by more than the tolerance"."""
+    mixture = hard_laws(model)
+    centre = exactly(state(x, mixture).tolist())
+    names = input_names(mixture)
+    lo, hi = domain_bounds(domain, mixture)
+    lines, outputs = _defined(mixture, "", names)
+    asked = asked_outputs(mixture, answer, tolerance)
+    alternatives = wanted_outputs(Laws(mixture, lo, hi, rounded=False), centre, *asked)
+    holds = any_of([all_of([condition(row, outputs) for row in rows]) for rows in alternatives])
+    title = "whose outputs are as wanted" if tolerance is None else f"whose outputs change by more than {tolerance:g}"
+    sides = [*within(names, lo.tolist(), hi.tolist()), holds]
+    return nearest_question(title, [*declarations(mixture, names), *lines], sides, names, centre, distance, norm)
 
 
 def _defined(mixture: RegressionMixture, prefix: str, names: Sequence[str]) -> tuple[list[str], list[str]]:

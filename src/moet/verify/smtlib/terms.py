@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -122,3 +122,36 @@ def any_of(conditions: Sequence[str]) -> str:
 def shown(labels: Iterable[Any]) -> str:
     """Labels, for a comment."""
     return printable(" or ".join(str(label) for label in labels))
+
+
+def nearest_question(
+    title: str,
+    lines: Sequence[str],
+    sides: Sequence[str],
+    names: Sequence[str],
+    centre: Sequence[Fraction],
+    distance: Fraction | float | None,
+    norm: Literal["l1", "linf"],
+) -> str:
+    """Text of "an input of that title is nearer to ``centre`` than a distance", or of the question for the least one.
+
+    ``lines`` declare what ``sides`` say of the inputs.
+    """
+    declared = list(lines)
+    if distance is None:
+        radius, below = "distance", "<="
+        declared.append("(declare-const distance Real) ; to be as small as possible")
+    else:
+        radius, below = number(Fraction(distance)), "<"
+    gaps = [f"(- {name} {number(c)})" for name, c in zip(names, centre, strict=True)]
+    if norm == "linf":
+        near = [f"(and ({below} {gap} {radius}) ({below} (- {gap}) {radius}))" for gap in gaps]
+    else:
+        moves = [f"move{k}" for k in range(len(names))]
+        changes = zip(moves, names, strict=True)
+        declared += [f"(declare-const {move} Real) ; at least the change of {name}" for move, name in changes]
+        near = [f"(and (>= {m} {gap}) (>= {m} (- {gap})))" for m, gap in zip(moves, gaps, strict=True)]
+        near += [f"({below} (+ 0.0 {' '.join(moves)}) {radius})"]
+    asked = "the nearest input" if distance is None else f"an input nearer than {float(distance)} ({norm})"
+    text = question(f"{asked} {title}", declared, [*sides, *near])
+    return text if distance is not None else text.replace("(check-sat)", "(minimize distance)\n(check-sat)")

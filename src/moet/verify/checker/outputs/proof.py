@@ -6,6 +6,11 @@ output is what is looked for. The checker goes through all (pairs of) experts an
 empty a record says ``cut`` (the gates leave nobody there, by multipliers of their conditions) or ``split``: both
 children follow or, at leaves, a cut for each case of each alternative (:mod:`~moet.verify.checker.outputs.case_rows`),
 whose rows are numbered after the conditions of the gates.
+
+A model whose schema has whole numbers or categories is asked about its possible rows only. Then the features of every
+column of categories add up to one, two conditions each that are numbered after those of the gates, and the records of a
+box begin with ``piece``, or with ``divide``: a feature that is whole in possible rows, and a whole number; the records
+of both parts follow, those of the one up to the number first.
 """
 
 from __future__ import annotations
@@ -49,6 +54,7 @@ from moet.verify.checker.inputs.gate import (
 from moet.verify.checker.inputs.proof import body_near
 from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.outputs.case_rows import Output, Row, Wanted, cases, ruled_out
+from moet.verify.checker.outputs.proof.pieces import one_category_each, pieces
 
 Alternatives = list[list[Wanted]]
 Sides = list[tuple[Side, Side]]
@@ -76,16 +82,14 @@ def check_outputs(certificate: Certificate, models: Sequence[PlainLaws], meter: 
 def _check_bounds(claim: claims.Bounds, model: PlainLaws, records: Records) -> None:
     """Conditions hold of what is deployed, whatever float64 arithmetic rounds."""
     missed = _possible([[_missed(condition)] for condition in claim.conditions], [model])
-    if not missed:
-        return
-    lo, hi = claim.box
     price = 20 * _n_numbers(model)
-    for part_lo, part_hi in parts_of_one_sign(_used(model), lo, hi):
-        records.meter.spend(price)
-        unit = coordinate_unit([model], [*part_lo, *part_hi])
-        logits = rounded_logits(model, part_lo, part_hi)
-        trees = [_rounded(tree, part_lo, part_hi) for tree in model.trees]
-        _check_nowhere(records, [model._replace(trees=trees)], [logits], missed, sides_of(part_lo, part_hi, unit), unit)
+    for lo, hi in pieces(model.columns, claim.box, records):
+        for part_lo, part_hi in parts_of_one_sign(_used(model), lo, hi):
+            records.meter.spend(price)
+            unit = coordinate_unit([model], [*part_lo, *part_hi])
+            logits = rounded_logits(model, part_lo, part_hi)
+            own = model._replace(trees=[_rounded(tree, part_lo, part_hi) for tree in model.trees])
+            _check_nowhere(records, [own], [logits], missed, sides_of(part_lo, part_hi, unit), unit)
 
 
 def _check_tolerance(claim: claims.Tolerance, pair: Sequence[PlainLaws], records: Records) -> None:
@@ -96,8 +100,9 @@ def _check_tolerance(claim: claims.Tolerance, pair: Sequence[PlainLaws], records
         for o in range(n_outputs)
         for sign in (1, -1)
     ]
-    unit = coordinate_unit(pair, [*claim.box.lo, *claim.box.hi])
-    _check_nowhere(records, pair, [exact_logits(m) for m in pair], apart, sides_of(*claim.box, unit), unit)
+    for lo, hi in pieces(pair[0].columns, claim.box, records):
+        unit = coordinate_unit(pair, [*lo, *hi])
+        _check_nowhere(records, pair, [exact_logits(m) for m in pair], apart, sides_of(lo, hi, unit), unit)
 
 
 def _check_distance(claim: claims.Distance, model: PlainLaws, records: Records) -> None:
@@ -135,7 +140,7 @@ def _rounded(tree: LawTree, lo: Open, hi: Open) -> LawTree:
 
 
 class _Experts(NamedTuple):
-    """One expert of every model: their trees, in whole coordinates, and the conditions under which they answer."""
+    """One expert of every model: their trees, in whole coordinates, and the conditions of rows that they answer."""
 
     trees: list[LawTree]
     conditions: list[Condition]
@@ -207,6 +212,7 @@ def _experts(
 ) -> Iterator[_Experts]:
     """All combinations of experts, the last model's changing fastest."""
     conditions = [GateConditions(of_model, scale, unit, records) for of_model in logits]
+    sums = one_category_each(models[0].columns, len(models[0].feature_names), scale, unit)
     trees = [
         [tree._replace(threshold=[int(Fraction(t) * unit) for t in tree.threshold]) for tree in model.trees]
         for model in models
@@ -215,7 +221,7 @@ def _experts(
     for chosen in product(*(range(len(model.trees)) for model in models)):
         yield _Experts(
             [trees[m][e] for m, e in enumerate(chosen)],
-            [condition for m, e in enumerate(chosen) for condition in conditions[m](e)],
+            [*(condition for m, e in enumerate(chosen) for condition in conditions[m](e)), *sums],
             {first[m] + e for m, e in enumerate(chosen)},
         )
 
