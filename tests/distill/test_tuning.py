@@ -104,7 +104,7 @@ def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(tmp_path, monkeypat
 
     def stopping(act, task, seeds, workers=1):
         played.append(len(seeds))
-        if len(played) == 40:
+        if len(played) == 90:
             raise Stop
         return play(act, task, seeds, workers)
 
