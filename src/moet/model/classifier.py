@@ -19,7 +19,6 @@ from sklearn.utils.validation import _check_sample_weight
 
 from moet.errors import InputError, RareClassWarning
 from moet.model.constraints import among, columns_of, kept_features, signs_of, widened
-from moet.model.dataframes import is_table
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction

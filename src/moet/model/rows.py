@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, check_random_state, check_X_y, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from moet.model.dataframes import is_table
 from moet.model.schema import Schema
-from moet.model.schema_of import is_table
 from moet.model.table import Table
 
 Floats = NDArray[np.float64]

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from moet.errors import CertificateError
-from moet.verify.checker.inputs.agreement import Condition
 from moet.verify.checker.certificate import Records
-from moet.verify.checker.inputs.claims import Body, Open
 from moet.verify.checker.documents.schema import PlainColumn
+from moet.verify.checker.inputs.agreement import Condition
+from moet.verify.checker.inputs.claims import Body, Open
 
 PIECE, DIVIDE = 3, 4
 """Codes of records: the proof for this box follows; or: both of its parts do."""
