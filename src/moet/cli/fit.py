@@ -78,8 +78,8 @@ def fit(
         raise InputError("--budget is for finding a size; leave out --experts and --depth")
     from moet import save
     from moet.cli.data import labels, read_table, target_numbers
-    from moet.cli.fit_labels import directions, fit_labels
-    from moet.cli.fit_numbers import fit_numbers, holds_numbers
+    from moet.cli.fit_labels import directions, fitted_to_labels
+    from moet.cli.fit_numbers import fitted_to_numbers, holds_numbers
     from moet.cli.fitted import Rows, Wanted, tell
 
     table = read_table(data, category or ())
@@ -96,7 +96,7 @@ def fit(
         if balanced or ignore or monotone or gate_columns:
             raise InputError("--balanced, --ignore, --monotone and --gate-columns are for labels; add --labels")
         rows = Rows.of(table, target, target_numbers(table, target), tuple(category or ()), test_fraction, seed)
-        fitted = fit_numbers(rows, target, wanted)
+        fitted = fitted_to_numbers(rows, target, wanted)
     else:
         y = labels(table, target)
         rows = Rows.of(table, target, y, tuple(category or ()), test_fraction, seed)
@@ -106,6 +106,6 @@ def fit(
             "monotone": directions(monotone or [], sorted(set(y.tolist()))) or None,
             "gate_columns": gate_columns,
         }
-        fitted = fit_labels(rows, wanted, distill, settings)
+        fitted = fitted_to_labels(rows, wanted, distill, settings)
     save(fitted.mixture, output)
     tell(fitted, rows, output, as_json)

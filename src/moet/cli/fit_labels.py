@@ -27,7 +27,7 @@ MADE_ROWS = 5_000
 """Rows made of those of the table, on which a model keeps its answers when its numbers are rounded."""
 
 
-def fit_labels(rows: Rows, wanted: Wanted, distill: bool, settings: dict[str, Any]) -> Fitted:
+def fitted_to_labels(rows: Rows, wanted: Wanted, distill: bool, settings: dict[str, Any]) -> Fitted:
     """Fit trees to labels; ``settings`` are what else the user wants of a :class:`moet.MoETClassifier`."""
     X, y = rows.to_fit
     shared: dict[str, Any] = {"prediction": wanted.prediction, "seed": wanted.seed}

@@ -32,7 +32,7 @@ def holds_numbers(column: pd.Series) -> bool:
     return bool(np.any(values != np.round(values))) or (distinct > MANY and len(values) < FEW_EACH * distinct)
 
 
-def fit_numbers(rows: Rows, target: str, wanted: Wanted) -> Fitted:
+def fitted_to_numbers(rows: Rows, target: str, wanted: Wanted) -> Fitted:
     """Fit laws to a column of numbers."""
     X, y = rows.to_fit
     chosen = None

@@ -20,7 +20,7 @@ from moet.verify.checker.loops import claims as loop_claims
 from moet.verify.checker.loops.flowpipe.shield import control_shield
 from moet.verify.checker.loops.flowpipe.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
-from moet.verify.checker.outputs.pieces import has_groups
+from moet.verify.checker.outputs.possible_rows import has_groups
 from moet.verify.checker.rows import claims as row_claims
 from moet.verify.checker.rows import words as row_words
 from moet.verify.checker.subjects import ABOUT_OUTPUTS, BY_FLOWPIPES, read_subjects

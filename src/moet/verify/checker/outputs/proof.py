@@ -54,7 +54,7 @@ from moet.verify.checker.inputs.gate import (
 from moet.verify.checker.inputs.proof import body_near
 from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.outputs.case_rows import Output, Row, Wanted, cases, ruled_out
-from moet.verify.checker.outputs.pieces import one_category_each, pieces
+from moet.verify.checker.outputs.possible_rows import one_category_each, pieces
 
 Alternatives = list[list[Wanted]]
 Sides = list[tuple[Side, Side]]
