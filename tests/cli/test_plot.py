@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from moet import Mixture, Tree, save, verify
+from moet import Mixture, Schema, Tree, save, verify
 from moet.cli.output import Exit
+from moet.model.schema import Column
 from moet.verify import systems
 
 STUMP = Tree([2, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]])
@@ -185,3 +186,36 @@ def test_a_proof_is_drawn_from_its_files(run, tmp_path):
     result = run("plot", paths["model"], "--kind", "proof", "-o", paths["picture"])
     assert result.exit_code == Exit.USAGE
     assert "name it with --certificate, and its system with --system" in result.output
+
+
+@pytest.fixture
+def table_model(tmp_path):
+    """Sex has two categories, Age and Duration are whole numbers."""
+    columns = [
+        Column("Age", "integer", ("Age",), 19, 75),
+        Column("Sex", "category", ("Sex=female", "Sex=male"), categories=("female", "male")),
+        Column("Duration", "integer", ("Duration",), 4, 72),
+    ]
+    gate = [[0.0, 0.0, 0.0, 0.0], [1.0, 9.0, -9.0, -1.0]]
+    trees = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    mixture = Mixture(gate, [0, 1], trees, ["bad", "good"], schema=Schema(columns))
+    save(mixture, tmp_path / "table.moet.json")
+    return tmp_path / "table.moet.json"
+
+
+def test_maps_of_a_table_hold_a_possible_row_and_need_no_data(run, table_model, tmp_path):
+    for more in ([], ["--at", "Sex=female, Age=30, Duration=6"]):
+        result = run(
+            "plot", table_model, "--kind", "regions", "--features", "Age,Duration", "-o", tmp_path / "r.svg", *more
+        )
+        assert result.exit_code == Exit.OK
+    drawn = (tmp_path / "r.svg").read_text()
+    assert "Sex = female" in drawn
+    assert "Sex=male" not in drawn
+
+
+def test_half_a_category_is_no_axis(run, table_model, tmp_path):
+    for name in ("Sex", "Sex=male"):
+        result = run("plot", table_model, "--kind", "regions", "--features", f"Age,{name}", "-o", tmp_path / "r.svg")
+        assert result.exit_code == Exit.USAGE
+        assert "Sex has categories, which are no axis of a map: choose two of Age, Duration" in result.stderr

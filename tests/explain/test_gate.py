@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.explain import draw_gate, gate_table
 
@@ -37,6 +38,20 @@ def test_the_picture_prints_every_number_and_hatches_the_negative_ones(random_mi
     assert printed == pytest.approx(table.values.ravel(), rel=5e-3)
     assert len(axis.patches) == np.sum(table.values < 0) > 0
     assert [tick.get_text() for tick in axis.get_yticklabels()] == ["expert 0", "expert 1", "expert 2", "expert 3"]
+
+
+def test_many_features_stand_below_one_another():
+    gate = np.random.default_rng(0).normal(size=(3, 109))
+    names = [f"Occupation=Some longer name {k}" for k in range(108)]
+    mixture = Mixture(gate[:, 1:], gate[:, 0], [Tree.leaf([1, 0])] * 3, [0, 1], names)
+    figure = draw_gate(table := gate_table(mixture))
+    width, height = figure.get_size_inches()
+    assert width < 8 < height < 30
+    (axis,) = figure.axes
+    assert [tick.get_text() for tick in axis.get_yticklabels()] == [*names, "constant"]
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["expert 0", "expert 1", "expert 2"]
+    printed = [float(text.get_text().replace("−", "-")) for text in axis.texts]
+    assert printed == pytest.approx(table.values.T.ravel(), rel=5e-3)
 
 
 def test_a_feature_without_weight_or_spread(random_mixture):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.cli.inputs import known_task, read_input, units_of
-from moet.cli.verdicts import domain
+from moet.cli.verdicts import cell, domain
 from moet.distill.policy import Policy
 from moet.envs.catalog import resolve
 from moet.envs.rollout import play
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 EPISODES = 10
 """Episodes that a policy plays to show which values its features take."""
+POSSIBLE_ROWS = 1000
+"""Random possible rows that stand for a table which is not given."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,24 @@ class Subject:
             from moet.cli.data import features_of
 
             return features_of(self.data, self.mixture)
+        if self.task is None and self.mixture.schema is not None:
+            from moet.verify.rows.domain import rows_of
+
+            return rows_of(None, as_mixture(self.mixture)).sample(POSSIBLE_ROWS, np.random.default_rng(self.seed))
         return self.play(EPISODES)[0]
+
+    @cached_property
+    def typical_row(self) -> NDArray[np.float64]:
+        """The middle of what the model meets: medians, and of a table's columns possible ones."""
+        middle = np.median(self.rows, axis=0)
+        schema = self.mixture.schema
+        for place in () if schema is None else schema.places:
+            own = list(place.features)
+            if place.column.kind == "category":
+                middle[own] = np.eye(len(own))[self.rows[:, own].sum(axis=0).argmax()]
+            elif place.column.is_whole:
+                middle[own] = np.round(middle[own])
+        return middle
 
     def play(self, episodes: int) -> tuple[NDArray[np.float64], float]:
         """What the model sees in its own play, and its mean reward."""
@@ -200,12 +219,35 @@ def _map(
     names = subject.mixture.feature_names
     chosen = list(names) if features is None and len(names) == 2 else features
     if chosen is None or len(chosen) != 2 or chosen[0] == chosen[1]:
-        raise InputError(f"name two features for the map with --features a,b; the model has {', '.join(names)}")
-    columns = [feature_index(name, names) for name in chosen]
+        raise InputError(
+            f"name two features for the map with --features a,b; the model has {', '.join(_drawn_names(subject))}"
+        )
+    columns = [feature_index(name, names) for name in _features_of(chosen, subject)]
     x, y = (_axis(subject, k, *side) for k, side in zip(columns, _ranges(subject.mixture, columns, where), strict=True))
     if at is None:
-        return x, y, np.zeros(2) if len(names) == 2 else np.median(subject.rows, axis=0)
-    return x, y, read_input(at, subject.mixture, np.median(subject.rows, axis=0) if "=" in at else None)
+        return x, y, np.zeros(2) if len(names) == 2 else subject.typical_row
+    return x, y, read_input(at, subject.mixture, subject.typical_row if "=" in at else None)
+
+
+def _drawn_names(subject: Subject) -> list[str]:
+    """What can be an axis: features, and of the columns of a table those that are numbers."""
+    schema = subject.mixture.schema
+    if schema is None:
+        return list(subject.mixture.feature_names)
+    return [column.name for column in schema.columns if column.kind != "category"]
+
+
+def _features_of(chosen: list[str], subject: Subject) -> list[str]:
+    """Refuse categories, which have no axis: half of one is no row."""
+    schema = subject.mixture.schema
+    for place in () if schema is None else schema.places:
+        for name in chosen:
+            if place.column.kind == "category" and name in (place.column.name, *place.column.features):
+                raise InputError(
+                    f"{place.column.name} has categories, which are no axis of a map: choose two of "
+                    f"{', '.join(_drawn_names(subject))}, and say with --at which category is drawn"
+                )
+    return chosen
 
 
 def _ranges(mixture: BaseMixture, columns: list[int], where: str | None) -> list[tuple[float, float]]:
@@ -235,6 +277,11 @@ def _axis(subject: Subject, feature: int, low: float, high: float) -> Axis:
 
 
 def _held_note(subject: Subject, x: Axis, y: Axis, held: NDArray[np.float64]) -> str:
+    schema = subject.mixture.schema
+    if schema is not None:
+        drawn = {subject.mixture.feature_names[axis.feature] for axis in (x, y)}
+        cells = [f"{name} = {cell(value)}" for name, value in schema.row(held).items() if name not in drawn]
+        return textwrap.fill(", ".join(cells), 100, break_long_words=False)
     labels = with_units(subject.mixture.feature_names, subject.units)
     shown = [f"{labels[k]} = {number(held[k], 3)}" for k in range(len(held)) if k not in (x.feature, y.feature)]
     return textwrap.fill(", ".join(shown), 100, break_long_words=False)

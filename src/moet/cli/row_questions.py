@@ -143,7 +143,7 @@ def _tell_pair(refuted: Refuted) -> None:
     for name, a, b in lines:
         typer.echo(f"  {name:<{width}}  {cell(a):<{left}}  {cell(b)}{'' if a == b else '  <-'}")
     if refuted.share is not None:
-        typer.echo(f"so it is for {refuted.share:.1%} of random possible rows")
+        typer.echo(f"it does for {refuted.share:.1%} of random possible rows")
 
 
 def _tell_robust(found: Robust, n: int, radius: str) -> None:

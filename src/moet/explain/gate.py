@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DIGITS = 3
+_WIDE = 13
+"""Most columns that stand side by side: a dozen features and the constant."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def gate_table(model: object, rows: ArrayLike | None = None, *, units: Mapping[s
 def draw_gate(table: GateTable, note: str = "") -> Figure:
     """Draw the gate as a heat map with its numbers; negative cells are hatched, so that grey tells the sign too.
 
+    A row is an expert; of more than a dozen features a row is a feature, and the picture grows downwards.
+
     Examples
     --------
     >>> from moet import Mixture, Tree
@@ -94,27 +98,40 @@ def draw_gate(table: GateTable, note: str = "") -> Figure:
     >>> len(figure.axes) > 0
     True
     """
-    n_experts, n_columns = table.values.shape
-    figure = new_figure(1.6 + 1.05 * n_columns, 1.5 + 0.36 * n_experts)
-    axis: Any = figure.subplots()
-    axis.imshow(table.shades, cmap="RdBu_r", vmin=-1.4, vmax=1.4, aspect="auto")
-    for row in range(n_experts):
-        for column in range(n_columns):
-            if table.values[row, column] < 0:
-                _hatch(axis, row, column)
-            text = number(table.values[row, column], DIGITS).replace("-", "−")
-            blank = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
-            axis.text(column, row, text, ha="center", va="center", fontsize=9, bbox=blank)
-    axis.axvline(n_columns - 1.5, color="black", linewidth=1.2)
-    axis.set_xticks(range(n_columns), [broken(name) for name in table.columns], fontsize=9)
-    axis.set_yticks(range(n_experts), [f"expert {j}" for j in range(n_experts)])
-    axis.tick_params(length=0)
+    upright = len(table.columns) > _WIDE
+    values, shades = (part.T if upright else part for part in (table.values, table.shades))
+    experts = [f"expert {j}" for j in range(len(table.values))]
+    columns = [name if upright else broken(name) for name in table.columns]
+    figure, axis = _canvas(columns, experts, upright)
+    axis.imshow(shades, cmap="RdBu_r", vmin=-1.4, vmax=1.4, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if value < 0:
+            _hatch(axis, row, column)
+        blank = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+        text = number(value, DIGITS).replace("-", "−")
+        axis.text(column, row, text, ha="center", va="center", fontsize=9, bbox=blank)
+    (axis.axhline if upright else axis.axvline)(len(columns) - 1.5, color="black", linewidth=1.2)
     if table.scaled:
         meaning = "added to an expert's score by one standard deviation,\nless the mean of the experts"
     else:
-        meaning = "gate weights (shaded by column)"
+        meaning = f"gate weights (shaded by {'row' if upright else 'column'})"
     figure.suptitle("\n".join(filter(None, [note, meaning])), fontsize="small")
     return literal(figure)
+
+
+def _canvas(columns: list[str], experts: list[str], upright: bool) -> tuple[Figure, Any]:
+    """An empty picture with names at its sides."""
+    if upright:
+        name = 0.075 * max(map(len, columns))
+        figure = new_figure(1.0 + name + 1.05 * len(experts), 1.5 + 0.24 * len(columns))
+    else:
+        figure = new_figure(1.6 + 1.05 * len(columns), 1.5 + 0.36 * len(experts))
+    axis: Any = figure.subplots()
+    across, down = (experts, columns) if upright else (columns, experts)
+    axis.set_xticks(range(len(across)), across, fontsize=9)
+    axis.set_yticks(range(len(down)), down, fontsize=9 if upright else None)
+    axis.tick_params(length=0)
+    return figure, axis
 
 
 def _hatch(axis: Any, row: int, column: int) -> None:

@@ -78,7 +78,7 @@ def _refutation(finding: Finding) -> str:
         f"<td>{escape(str(b))}</td></tr>"
         for name, a, b in lines
     )
-    share = "" if verdict.share is None else f" So it is for {verdict.share:.1%} of random possible rows."
+    share = "" if verdict.share is None else f" It does for {verdict.share:.1%} of random possible rows."
     return (
         f"<details><summary>Not so: {escape(finding.question)}{share}</summary>"
         f'<div class="scroll"><table><tbody>{body}</tbody></table></div></details>'
@@ -115,14 +115,14 @@ def _picture(curve: Sequence[tuple[float, Robust]], found: Audit) -> str:
     points = " ".join(f"{40 + 340 * r / largest:.1f},{190 - 170 * v:.1f}" for r, v in values)
     ticks = "".join(
         f'<text x="4" y="{194 - 170 * v:.0f}">{v:g}</text><line x1="40" x2="380" y1="{190 - 170 * v:.0f}" '
-        f'y2="{190 - 170 * v:.0f}" stroke="#d9dde1"/>'
+        f'y2="{190 - 170 * v:.0f}" style="stroke: var(--line)"/>'
         for v in (0.0, 0.5, 1.0)
     )
     marks = "".join(f'<text x="{34 + 340 * r / largest:.0f}" y="206">{r:g}</text>' for r, _ in values[2:])
     name = "rows that keep their answers" if found.labels is None else "certified accuracy"
     return (
         f'<svg viewBox="0 0 400 225" role="img" aria-label="{name} by radius">{ticks}{marks}'
-        f'<polyline points="{points}" fill="none" stroke="#0a5ea8" stroke-width="2"/>'
+        f'<polyline points="{points}" fill="none" style="stroke: var(--accent)" stroke-width="2"/>'
         f'<text x="150" y="222">{name}, by radius</text></svg>'
     )
 
