@@ -124,6 +124,21 @@ def test_labels_need_a_plant_that_says_what_they_do():
         safe(switch(), plant, 2)
 
 
+def test_a_policy_that_goes_to_and_fro_is_proved_for_ever_where_many_steps_are_asked_about():
+    heater = systems.SampledSystem(
+        "heater",
+        flow={"room": "0.1 * (power - room)"},
+        actions={"off": {"power": 0}, "on": {"power": (28, 32)}},
+        period="0.5",
+        initial={"room": (19, 21)},
+        safe=["18 <= room <= 23"],
+    )
+    tree = DecisionTreeClassifier().fit([[19.0], [19.9], [20.1], [21.0]], ["on", "on", "off", "off"])
+    verdict = safe(tree, heater, 100)
+    assert isinstance(verdict, Proved)
+    assert "for ever has" in verdict.claim
+
+
 @pytest.mark.parametrize("refs", [[1, 1, 0, 1], [2, 1, 0, 1, 1, 0, 0], [2, 1, 0, 1, -1], [0], [2, 1, 0, 1, 1, 7, 2]])
 def test_cases_that_leave_out_a_leaf_or_name_none_are_refused(refs):
     verdict = meets(switch(), cart(), "place <= 3 until 0.25")

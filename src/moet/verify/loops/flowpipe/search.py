@@ -38,6 +38,10 @@ _WORTH, _LATER = 0.7, 1.3
 _UNTIL_REST, _AT_REST, _COARSE = 2000, 1e-10, 4
 """Steps after which a run is taken to be at rest, at the latest; how little it moves then; and how it is simulated."""
 
+_MANY_STEPS = 12
+_SHARE_FOR_EVER, _MOST_FOR_EVER = 0.25, 30.0
+"""Steps beyond which a policy that jumps is first asked about for ever, for this share of the time and CPU seconds."""
+
 _HOMEWARD = (1, 2, 5, 20, 60, 200, 500)
 _GROWN = 6
 """Steps after which the states are tried as a home, and how often it is made larger."""
@@ -80,15 +84,40 @@ class FlowpipeSearch:
             refuted = refutation(self.mixture, self.system, self.spec, self.deadline, self.seed)
             if refuted is not None:
                 return refuted
+            more = self._for_ever_instead()
+            if more is not None:
+                return more
             script = self._proof()
         except Stopped as stop:
             return Unknown(reason=str(stop), effort=self._effort())
         except Failed as failure:
             return Unknown(reason=self._explained(failure), effort=self._effort())
+        return self._confirmed(script)
+
+    def _confirmed(self, script: Script) -> Verdict:
         certificate = Certificate(KIND, self.claim())
         script.into(certificate)
         found = Proved(certificate=certificate, effort=self._effort())
         return confirmed(found, self.mixture, self.system, deadline=self.deadline)
+
+    def _for_ever_instead(self) -> Verdict | None:
+        """A proof that what is asked about many steps holds for ever, for a policy that jumps.
+
+        One that goes to and fro at every look cuts sets into ever more parts; a set that is led into itself is cut in
+        a few. It is looked for first, for a share of the time.
+        """
+        ends = [part.end for part in self.spec if part.kind != "reach" and not part.start and part.end is not None]
+        is_long = len(ends) == len(self.spec) and max(ends) > _MANY_STEPS * self.follower.period
+        if not is_long or not self.follower.acting.jumps:
+            return None
+        spec = [part._replace(end=None) for part in self.spec]
+        limit = Deadline(None, min(_MOST_FOR_EVER, _SHARE_FOR_EVER * self.deadline.left))
+        search = FlowpipeSearch(self.mixture, self.system, spec, limit, self.seed)
+        try:
+            verdict = search._confirmed(search._for_ever(search._start()))
+        except (Stopped, Failed):
+            return None
+        return verdict if isinstance(verdict, Proved) else None
 
     def claim(self) -> dict[str, Any]:
         """What is claimed."""

@@ -1,0 +1,127 @@
+"""Policies that answer with labels on plants in continuous time.
+
+    python benchmarks/label_plants.py --cpu-limit 30
+
+The plants are those of Schilling et al. 2023 (cart-pole, quadrotor; the wind of the quadrotor does not change here), a
+heater and a tank. The tree of the cart-pole is the published one; the others are fitted here to a law, seed 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from moet import Mixture
+from moet.model.tree import Tree
+from moet.verify import Verdict, meets, systems
+
+
+def cartpole(radius: str) -> systems.SampledSystem:
+    """The cart-pole of Gymnasium as differential equations."""
+    return systems.SampledSystem(
+        "cart-pole",
+        let={
+            "push": "(force + 0.05 * spin**2 * sin(angle)) / 1.1",
+            "turn": "(9.8 * sin(angle) - cos(angle) * push) / (0.5 * (4 / 3 - 0.1 * cos(angle)**2 / 1.1))",
+        },
+        flow={
+            "place": "speed",
+            "speed": "push - 0.05 * turn * cos(angle) / 1.1",
+            "angle": "spin",
+            "spin": "turn",
+        },
+        actions={"left": {"force": -10}, "right": {"force": 10}},
+        period="0.02",
+        initial=dict.fromkeys(("place", "speed", "angle", "spin"), (f"-{radius}", radius)),
+    )
+
+
+def cartpole_tree() -> Mixture:
+    """Left if the angle is at most -0.014, or it falls faster than 0.201."""
+    value = np.array([[0.5, 0.5], [1, 0], [0.5, 0.5], [1, 0], [0, 1]])
+    left, right = np.array([1, -1, 3, -1, -1], np.int32), np.array([2, -1, 4, -1, -1], np.int32)
+    tree = Tree(np.array([2, -1, 3, -1, -1], np.int32), np.array([-0.014, 0, -0.201, 0, 0]), left, right, value)
+    return Mixture(np.zeros((1, 4)), [0.0], [tree], ["left", "right"])
+
+
+def quadrotor() -> systems.SampledSystem:
+    """Six states, eight actions, in a wind."""
+    actions = {
+        f"{k}": {
+            "tilt": "0.1" if k & 1 else "-0.1",
+            "roll": "0.1" if k & 2 else "-0.1",
+            "lift": 11.81 if k & 4 else 7.81,
+        }
+        for k in range(8)
+    }
+    return systems.SampledSystem(
+        "quadrotor",
+        flow={
+            "px": "vx - 0.25",
+            "py": "vy + 0.25",
+            "pz": "vz",
+            "vx": "9.81 * tan(tilt)",
+            "vy": "-9.81 * tan(roll)",
+            "vz": "lift - 9.81",
+        },
+        actions=actions,
+        period="0.2",
+        initial={"px": ("-0.05", "0.05"), "py": ("-0.05", "0.05"), "pz": 0, "vx": 0, "vy": 0, "vz": 0},
+    )
+
+
+def quadrotor_tree() -> DecisionTreeClassifier:
+    """Depth ten, fitted to 500 samples of a law that keeps the place."""
+    rows = np.random.default_rng(0).uniform(-1, 1, (500, 6)) * [0.5, 0.5, 0.5, 1, 1, 1]
+    px, py, pz, vx, vy, vz = rows.T
+    wanted = (px + 1.2 * (vx - 0.25) < 0) + 2 * (py + 1.2 * (vy + 0.25) > 0) + 4 * (pz + 1.2 * vz < 0)
+    return DecisionTreeClassifier(max_depth=10, random_state=0).fit(rows, wanted)
+
+
+def tank() -> systems.SampledSystem:
+    """A tank whose valve lets a flow through that is known to a tenth."""
+    return systems.SampledSystem(
+        "tank",
+        flow={"level": "(0.5 * inflow - 0.3 * sqrt(level)) / 2"},
+        actions={"shut": {"inflow": 0}, "open": {"inflow": ("0.9", "1.1")}},
+        period=1,
+        initial={"level": ("0.8", "1.2")},
+        domain={"level": ("0.01", 3)},
+    )
+
+
+def tank_tree() -> DecisionTreeClassifier:
+    """Open below 1."""
+    return DecisionTreeClassifier().fit([[0.5], [0.99], [1.01], [1.5]], ["open", "open", "shut", "shut"])
+
+
+def questions() -> list[tuple[str, Any, systems.SampledSystem, str]]:
+    """Name, policy, plant and specification."""
+    upright = "-0.2095 <= angle <= 0.2095 and -2.4 <= place <= 2.4 until"
+    around = " and ".join(f"-{most} <= {name} <= {most}" for name, most in (("px", "1.5"), ("py", "1.5"), ("pz", 3)))
+    return [
+        ("cart-pole ±0.01, 10 steps", cartpole_tree(), cartpole("0.01"), f"{upright} 0.2"),
+        ("cart-pole ±0.05, 10 steps", cartpole_tree(), cartpole("0.05"), f"{upright} 0.2"),
+        ("cart-pole ±0.05, 25 steps", cartpole_tree(), cartpole("0.05"), f"{upright} 0.5"),
+        ("quadrotor, 30 steps", quadrotor_tree(), quadrotor(), f"{around} until 6"),
+        ("tank, 1000 steps", tank_tree(), tank(), "0.4 <= level <= 1.6 until 1000"),
+    ]
+
+
+def main() -> None:
+    """Print one line per question."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cpu-limit", type=float, default=30)
+    limit = parser.parse_args().cpu_limit
+    for name, policy, plant, spec in questions():
+        begin = time.process_time()
+        verdict: Verdict = meets(policy, plant, spec, cpu_limit=limit)
+        print(f"{name:28} {type(verdict).__name__:8} {time.process_time() - begin:.1f} CPU s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
