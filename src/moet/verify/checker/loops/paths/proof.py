@@ -362,10 +362,14 @@ class _Walk:
 
     def _value(self, t: int, i: int) -> int:
         """Constant part of function i at time t."""
-        known = self.values[t]
+        known, loop = self.values[t], self.loop
         if i in known:
             return known[i]
-        value = known[i] = self.loop.scaled_bias[i] + sum(map(getitem, self.loop.gains(i, t), self.actions))
+        if i < loop.n_experts:  # who asks for one logit asks for most of them
+            done = [loop.pushes(t - 1 - k)[action] for k, action in enumerate(self.actions[:t])]
+            known.update(enumerate(map(sum, zip(loop.scaled_bias, *done, strict=True))))
+            return known[i]
+        value = known[i] = sum(map(getitem, loop.gains(i, t), self.actions))
         return value
 
     def _ahead(self, t: int, i: int) -> list[int]:

@@ -48,7 +48,6 @@ class ClosedLoop:
         self.scale, self.bits, self.x_denominator = path.scale, path.bits, path.x_denominator
         self.least = path.least
         self.scaled_bias = [top * self.scale // self.denominator for top in self.bias]
-        self.scaled_bias += [0] * len(path.functions)
         self.shift = POWER_BITS - ROUNDED_BITS + self.denominator.bit_length() - 1
         self.blur = path.blur_of(self.weights, self.denominator)
         self._remember()
@@ -72,9 +71,9 @@ class ClosedLoop:
 
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
-        self.gain = cache(self._make_gain)
         self.gains = cache(self._make_gains)
-        self.row = cache(self._make_row)
+        self.pushes = cache(self._make_pushes)
+        self.rows = cache(self._make_rows)
         self.rival = cache(self._make_rival)
         self.ahead = cache(self._make_ahead)
         self.beyond = cache(self._make_beyond)
@@ -111,27 +110,28 @@ class ClosedLoop:
         return {self.action_of[label] for tree in self.trees for label in tree.label if label >= 0}
 
     def _make_gains(self, i: int, t: int) -> list[tuple[int, ...]]:
-        """What every action adds to function i at time t if it is taken at time 0, at time 1, and so on before t."""
-        gain, i = (self.gain, i) if i < self.n_experts else (self.path.gain, i - self.n_experts)
-        return [gain(i, ahead) for ahead in reversed(range(t))]
+        """What every action adds to function i, which is no logit, if it is taken at time 0, 1, and so on before t."""
+        return [self.path.gain(i - self.n_experts, ahead) for ahead in reversed(range(t))]
 
-    def _make_gain(self, e: int, ahead: int) -> tuple[int, ...]:
-        """What every action adds to logit e so many steps after the state to which it leads."""
-        self.meter.spend(cost(self.d * len(self.path.offsets), self.bits))
+    def _make_pushes(self, ahead: int) -> list[list[int]]:
+        """For every action, what it adds to all logits so many steps after the state to which it leads."""
+        n_actions = len(self.path.offsets)
+        self.meter.spend(cost(self.n_experts * self.d * n_actions, self.bits))
+        self.meter.hold(self.n_experts * n_actions, self.bits)
         if self.exact:
-            return self.path.gain_of(ahead, self.weights[e], self.denominator)
-        self.meter.hold(len(self.path.offsets), self.bits)
-        weights, shift = self.weights[e], self.shift
-        return tuple([sum(map(mul, weights, moved)) >> shift for moved in self.path.pushed(ahead)[0]])
+            gains = [self.path.gain_of(ahead, weights, self.denominator) for weights in self.weights]
+            return [list(column) for column in zip(*gains, strict=True)]
+        moved, shift = self.path.pushed(ahead)[0], self.shift
+        return [[sum(map(mul, weights, far)) >> shift for weights in self.weights] for far in moved]
 
-    def _make_row(self, t: int, e: int) -> list[int]:
-        """Linear part of logit e at time t."""
-        self.meter.spend(cost(self.d**2, self.bits))
+    def _make_rows(self, t: int) -> list[list[int]]:
+        """Linear parts of all logits at time t."""
+        self.meter.spend(cost(self.n_experts * self.d**2, self.bits))
+        self.meter.hold(self.n_experts * 2 * self.d, self.bits)
         if self.exact:
-            return self.path.row_of(t, self.weights[e], self.denominator)
-        self.meter.hold(2 * self.d, self.bits)
-        weights, shift = self.weights[e], self.shift
-        return [sum(map(mul, weights, column)) >> shift for column in self.path.power(t)[0]]
+            return [self.path.row_of(t, weights, self.denominator) for weights in self.weights]
+        columns, shift = self.path.power(t)[0], self.shift
+        return [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
 
     def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int, int]:
         """Row of (logit j − logit e), its least value, and its limit when expert e is chosen at time t.
@@ -139,7 +139,8 @@ class ClosedLoop:
         The limit is less the constant parts.
         """
         self.meter.hold(self.d, self.bits)
-        row = list(map(sub, self.row(t, j), self.row(t, e)))
+        rows = self.rows(t)
+        row = list(map(sub, rows[j], rows[e]))
         return row, self.least(row), self.slack(e, j) + self.swing(e, j)[t] + self.blur
 
     def _make_ahead(self, t: int, e: int, j: int) -> int:

@@ -69,6 +69,7 @@ class Steps:
         self.needs, self.goals = _conditions(system, goal)
         self.bounds = [bound for _, bound in (*self.needs, *self.goals)]
         self.box, matrix = system.initial, system.dynamics.matrix
+        self._furthest = ceil(sum(max(abs(low), abs(high)) for low, high in self.box))
         self.radius, offsets = _centred(system.disturbance, system.dynamics.offsets)
         self._make_integers(matrix, offsets)
         states = [[Fraction(int(i == k)) for k in range(self.d)] for i in range(self.d)]
@@ -137,10 +138,9 @@ class Steps:
         """
         if self.is_exact:
             return 0
-        widest = Fraction(max(sum(map(abs, row)) for row in functions), denominator)
-        rough = 1 + ceil(widest * max(1, sum(self.radius)) / 2 ** (POWER_BITS - ROUNDED_BITS))
-        first = sum(max(abs(low), abs(high)) for low, high in self.box)
-        return 2 * rough * (ceil(first) + 2 * self.steps) + 16
+        widest = max(sum(map(abs, row)) for row in functions) * max(1, ceil(sum(self.radius)))
+        rough = 2 + widest // (denominator << POWER_BITS - ROUNDED_BITS)
+        return 2 * rough * (self._furthest + 2 * self.steps) + 16
 
     def _denominator(self, values: Iterable[Fraction]) -> int:
         """Common denominator, unless it gets too long."""
