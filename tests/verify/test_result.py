@@ -10,6 +10,12 @@ def test_a_proof_is_told_by_the_first_line_of_its_claim_and_what_it_does_not_say
     assert str(verdict) == "Proved: Every run is safe.\nNote: x is large"
 
 
+def test_a_claim_that_is_a_list_is_told_whole():
+    assert str(Proved(claim="Every run:\n  is safe.\n  ends.\nThe model sees floats.")) == (
+        "Proved: Every run:\n  is safe.\n  ends."
+    )
+
+
 def test_a_refutation_is_told_by_what_shows_it():
     trace = Trace(np.array([[0.5, 1.0], [1.0, 2.0]]), ("left",))
     assert str(Refuted(trace=trace)) == "Refuted: a run of 1 steps from (0.5, 1) shows it, see its trace"

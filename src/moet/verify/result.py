@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -94,7 +95,9 @@ class Proved(Verdict):
     certificate: Any = None
 
     def _told(self) -> str:
-        return (self.claim or "see its certificate").partition("\n")[0]
+        first, *others = (self.claim or "see its certificate").splitlines()
+        listed = takewhile(lambda line: line.startswith("  "), others if first.endswith(":") else ())
+        return "\n".join([first, *listed])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
