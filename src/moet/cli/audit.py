@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def audit(
     model: Annotated[Path, typer.Argument(help="Model file of a hard mixture that was fitted to a table.")],
-    data: Annotated[Path, typer.Option(help="Table to measure on: comma-separated values with a header.")],
+    data: Annotated[
+        Path, typer.Option(help="Table to measure on: comma-separated values with a header, Parquet or Arrow.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Page to write, such as audit.html.")],
     target: Annotated[
         str | None,

@@ -15,15 +15,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from moet.cli.output import say
-from moet.csv_file import read_csv
 from moet.errors import InputError
 from moet.model.base import BaseMixture
 from moet.model.schema import Schema
+from moet.table_file import read_table_file
 
 
 def read_table(path: Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
-    """Read a comma-separated file with a header; ``text_columns`` stay text even where they look like numbers."""
-    table = read_csv(path, dtype=dict.fromkeys(text_columns, str))
+    """Read a table (CSV, Parquet, Arrow); ``text_columns`` stay text even where they look like numbers."""
+    table = read_table_file(path, text_columns)
     if table.empty:
         raise InputError(f"{path} has a header but no rows")
     return table

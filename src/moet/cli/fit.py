@@ -13,7 +13,9 @@ from moet.errors import InputError
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="Table to learn from: comma-separated values with a header.")],
+    data: Annotated[
+        Path, typer.Argument(help="Table to learn from: comma-separated values with a header, Parquet or Arrow.")
+    ],
     target: Annotated[str, typer.Option(help="Column to predict; all others are features.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as m.moet.json.")],
     experts: Experts = None,

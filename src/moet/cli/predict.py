@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    data: Annotated[Path, typer.Argument(help="Table to answer for: comma-separated values with a header.")],
+    data: Annotated[
+        Path, typer.Argument(help="Table to answer for: comma-separated values with a header, Parquet or Arrow.")
+    ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write instead of stdout.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
     target: Annotated[str | None, typer.Option(help="Column of true labels or numbers to compare with.")] = None,

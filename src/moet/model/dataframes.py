@@ -50,6 +50,8 @@ def _polars_column(column: Any) -> Any:
     """A column of polars without pyarrow: categories that have an order keep it."""
     import pandas as pd
 
+    if column.dtype.is_numeric() and not column.null_count():
+        return column.to_numpy()
     values = column.to_list()
     if type(column.dtype).__name__ == "Enum":
         return pd.Categorical(values, categories=column.dtype.categories.to_list(), ordered=True)

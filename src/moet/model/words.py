@@ -90,10 +90,9 @@ def features_of_row(row: Any, schema: Schema) -> NDArray[np.float64] | None:
 
 def read_rows(path: Path, schema: Schema) -> Any:
     """A table as the columns of a schema want it: what is a category stays text, even if it looks like a number."""
-    from moet.csv_file import read_csv
+    from moet.table_file import read_table_file
 
-    texts = {column.name: str for column in schema.columns if column.labels}
-    return read_csv(path, dtype=texts)
+    return read_table_file(path, [column.name for column in schema.columns if column.labels])
 
 
 def _row_of_file(path: Path, number: int, schema: Schema) -> dict[str, Any]:
