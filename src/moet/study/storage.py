@@ -122,6 +122,8 @@ def open_storage(url: str, timing: Timing, *, create: bool = False) -> RDBStorag
     def connect() -> RDBStorage:
         with exclusive(url, timing) if create else nullcontext(), warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # of heartbeats
+            if path is not None and path.is_file():
+                _check_whole(sqlalchemy.create_engine(url, **options), path)
             if not create and not sqlalchemy.inspect(sqlalchemy.create_engine(url, **options)).has_table("studies"):
                 raise StudyError(f"{display(url)} holds no study; `moet sweep` begins one")
             storage = optuna.storages.RDBStorage(
@@ -142,6 +144,15 @@ def open_storage(url: str, timing: Timing, *, create: bool = False) -> RDBStorag
         raise StudyError(f"{display(url)} needs psycopg; install it with: pip install 'moet[sweep]'") from None
     except (RuntimeError, sqlalchemy.exc.DatabaseError) as error:  # tables of another Optuna, or no database at all
         raise StudyError(f"cannot use {display(url)} as a storage: {_first_line(error)}") from None
+
+
+def _check_whole(engine: Any, path: Path) -> None:
+    """Complain about a file of SQLite that was partly overwritten, before what is left of it is believed."""
+    with engine.connect() as connection:
+        found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+    if found != "ok":
+        what = " ".join(found.split())
+        raise StudyError(f"{path} is damaged ({what}); restore a copy of it, or try `sqlite3 {path} .recover`")
 
 
 def engine_options(url: str, timing: Timing) -> dict[str, Any]:
