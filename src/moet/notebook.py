@@ -77,13 +77,17 @@ def distillation_html(run: Distillation) -> str:
 
 
 def verdict_html(verdict: Verdict) -> str:
-    """The verdict's kind, and what speaks for it."""
+    """The verdict's kind, what is claimed, and what speaks for it."""
     figures: dict[str, object] = {}
+    if verdict.claim is not None:
+        figures |= {"claim": verdict.claim.partition("\n")[0], "checked": "yes" if verdict.checked else "no"}
     for name in ("reason", "point", "answers", "distance"):
         if (value := getattr(verdict, name, None)) is not None and str(value) != "()":
             figures[name] = value
     trace = getattr(verdict, "trace", None)
     if trace is not None:
         figures["run"] = f"{len(trace.actions)} steps"
-    figures |= {name: f"{value:.4g}" for name, value in verdict.effort.items()}
+    if verdict.caveats:
+        figures["note"] = " ".join(verdict.caveats)
+    figures |= {name.replace("_", " "): f"{value:.4g}" for name, value in verdict.effort.items()}
     return table(type(verdict).__name__, figures)

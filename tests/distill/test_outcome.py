@@ -29,6 +29,7 @@ def test_the_history_is_a_table_and_a_picture(run):
     assert frame["reward"].tolist() == [iteration.score.reward for iteration in run.history]
     reward, fidelity = run.plot().axes
     assert (reward.get_ylabel(), fidelity.get_ylabel()) == ("reward", "fidelity")
+    assert all(float(tick).is_integer() for tick in fidelity.get_xticks())
 
 
 def test_notebooks_show_the_rule_and_the_figures(run):
@@ -42,4 +43,8 @@ def test_notebooks_show_the_rule_and_the_figures(run):
 
 def test_verdicts_show_what_they_are():
     assert "Proved" in Proved()._repr_html_()
+    proved = Proved(claim="x < 1 always\nmore", checked=True, caveats=("0 < y",), effort={"search_seconds": 0.5})
+    html = proved._repr_html_()
+    assert all(text in html for text in ("x &lt; 1 always", "checked", "0 &lt; y", "search seconds"))
+    assert "more" not in html
     assert "too &lt; long" in verdict_html(Unknown(reason="too < long"))

@@ -23,6 +23,7 @@ def history_figure(run: Distillation) -> Figure:
         axes.plot(run.selected, table[name][run.selected], "o", color="#d55e00", label="kept")
         axes.set_ylabel(name)
     axes.set_xlabel("iteration")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend()
     return figure
 
