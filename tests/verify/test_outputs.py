@@ -213,7 +213,16 @@ def test_a_regressor_and_its_file_are_taken_as_they_are(tmp_path):
 
 def test_soft_models_are_refused_with_what_to_do():
     soft = random_laws(0, prediction="soft")
+    names, controls = soft.feature_names, dict.fromkeys(soft.outputs, (-1, 1))
+    still = {"flow": dict.fromkeys(names, "0"), "initial": dict.fromkeys(names, (0, 1)), "safe": [f"{names[0]} <= 2"]}
+    plant = verify.systems.SampledSystem("still", controls=controls, period=1, **still)
     for ask in (
+        lambda: verify.safe(soft, plant, steps=1),
+        lambda: verify.reaches(soft, plant, within=1, goal=f"{names[0]} <= 1"),
+        lambda: verify.differences(soft, soft, CUBE),
+        lambda: verify.smtlib.always(soft, CUBE, f"{soft.outputs[0]} <= 1"),
+        lambda: verify.smtlib.equivalent(soft, soft, CUBE),
+        lambda: verify.smtlib.closest(soft, np.zeros(3), 1, tolerance=1.0),
         lambda: verify.range(soft, CUBE),
         lambda: verify.always(soft, CUBE, "u <= 1"),
         lambda: verify.equivalent(soft, soft, CUBE),

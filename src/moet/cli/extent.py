@@ -12,8 +12,8 @@ from moet.cli.verdicts import (
     domain,
     exit_code,
     finite,
-    named,
     print_claim,
+    row_of,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -66,8 +66,8 @@ def _document(found: Range, mixture: BaseMixture) -> dict[str, Any]:
             "high": finite(found.high[o]),
             "least": found.least[o],
             "largest": found.largest[o],
-            "least_at": named(found.least_at[o], mixture),
-            "largest_at": named(found.largest_at[o], mixture),
+            "least_at": row_of(found.least_at[o], mixture),
+            "largest_at": row_of(found.largest_at[o], mixture),
         }
         for o, name in enumerate(found.outputs)
     }
@@ -78,6 +78,7 @@ def _print(found: Range, mixture: BaseMixture, where: str | None) -> None:
         between = f"{name} is between {found.low[o]:.17g} and {found.high[o]:.17g}"
         typer.echo(f"proved: {between}{f' where {where}' if where else ''}")
         for value, point in ((found.least[o], found.least_at[o]), (found.largest[o], found.largest_at[o])):
-            at = ", ".join(f"{feature}={x:.17g}" for feature, x in (named(point, mixture) or {}).items())
+            row = (row_of(point, mixture) or {}).items()
+            at = ", ".join(f"{name}={x:.17g}" if isinstance(x, float) else f"{name}={x}" for name, x in row)
             typer.echo(f"  {value:.17g} at {at}")
     print_claim(found.claim)
