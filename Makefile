@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test quick check docs results package stress bench clean
+.PHONY: help demo test quick coverage check docs results package stress bench clean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -16,8 +16,12 @@ test: check ## set up .venv, lint, check types, run all tests
 quick: check ## lint, types, and the tests that are quick once compiled
 	$(BIN)/pytest -n auto -m 'not processes' tests/model tests/explain tests/export tests/envs
 
+coverage: $(VENV)/installed-dev ## all tests, and the share of lines they run; pyproject.toml has the least that is allowed
+	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+
 docs: $(VENV)/installed-docs ## the site, its gallery executed; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -j auto -q docs docs/_build/html
+	$(BIN)/python docs/_ext/links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 results: ## the tables of docs/results*.md from the rows in docs/rows

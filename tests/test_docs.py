@@ -2,12 +2,14 @@
 
 import ast
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from result_tables import MARKED, ORIGIN, ROWS, kept, pages, renewed
 
+from tests.processes import run
 from tests.public_names import PUBLIC
 
 ROOT = Path(__file__).parent.parent
@@ -103,3 +105,13 @@ def test_the_paper_has_a_name_where_it_is_first_mentioned(path):
     assert first is None or re.search(r"Vasić|MoËT: Mixture of Expert Trees", text[: first.end() + 200]), (
         f"{named(path)} mentions the paper without its name"
     )
+
+
+@pytest.mark.processes
+def test_links_of_the_built_site_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#there"></a><a href="b.html#gone"></a><img src="no.png">')
+    (tmp_path / "b.html").write_text('<h1 id="there"></h1><a href="https://example.org"></a><a href="a.html?q=1"></a>')
+    folder = ROOT / "docs" / "_ext"
+    found = run([sys.executable, str(folder / "links.py"), str(tmp_path)])
+    assert found.returncode == 1
+    assert found.stderr.split("\n")[1:3] == ["a.html: b.html#gone", "a.html: no.png"]
