@@ -76,6 +76,43 @@ def _is_inside(tube, times, run):
     )
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_runs_of_random_policies_on_random_plants_are_in_the_tubes(seed):
+    random = np.random.default_rng(seed)
+    policy, plant = random_labels(random)
+    verdict = meets(policy, plant, "-100 <= a <= 100 until 0.6")
+    assert isinstance(verdict, Proved)
+    tubes = proven_tubes(verdict.certificate, policy, plant)
+    low, high = np.array(plant.initial, float).T
+    starts = random.uniform(low, high, (60, 2))
+    starts[:20] = np.where(random.random((20, 2)) < 0.5, low, high)
+    times, states, _ = plant.simulate(policy, starts, 3, points=4)
+    for run in states:
+        assert any(_is_inside(tube, times, run) for tube in tubes)
+
+
+def random_labels(random):
+    """Two experts, trees of depth two, three actions with effects of any width, and a plant with a bend."""
+    experts = []
+    for _ in range(2):
+        thresholds = [*random.normal(0, 0.3, 3), 0, 0, 0, 0]
+        features = [*random.integers(0, 2, 3), -1, -1, -1, -1]
+        value = [*[[1, 0, 0]] * 3, *np.eye(3)[random.integers(0, 3, 4)]]
+        experts.append(Tree(features, thresholds, [1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], value))
+    gate = np.array([random.normal(size=2), random.normal(size=2)])
+    policy = Mixture(gate, random.normal(0, 0.1, 2), experts, ["x", "y", "z"], feature_names=["a", "b"])
+    sides = np.sort(random.normal(0, 1, (3, 1, 2)).round(3), axis=2).tolist()
+    plant = systems.SampledSystem(
+        "random",
+        flow={"a": "b - 0.3 * a * b", "b": f"{random.normal():.2f} * sin(a) + u - 0.1 * b"},
+        actions={name: {"u": tuple(side[0])} for name, side in zip("xyz", sides, strict=True)},
+        period="0.2",
+        initial={"a": ("-0.4", "0.3"), "b": ("-0.3", "0.3")},
+        observation_error={"a": "0.001"} if random.random() < 0.5 else None,
+    )
+    return policy, plant
+
+
 def test_an_effect_that_is_not_known_is_any_of_its_interval():
     weak = cart(actions={"left": {"force": ("-1.5", "-0.5")}, "right": {"force": ("0.5", "1.5")}})
     assert isinstance(meets(switch(), weak, "-2 <= place <= 2 until 1"), Proved)

@@ -27,8 +27,9 @@ Floats = NDArray[np.float64]
 PART, SPLIT, END, CASES = 64, 65, 66, 67
 _RELAXED, _REDUCED = 1, 2
 
-_COLUMNS_PER_STATE = 40
-"""Columns of a set, per state, beyond which older ones are put together."""
+_COLUMNS_PER_STATE, _COLUMNS_IF_MANY, _MANY_STATES = 40, 10, 12
+"""Columns of a set, per state, beyond which older ones are put together; fewer where there are many states, for the
+checker's work on a step grows with their cube."""
 
 _AHEAD = (0, 5, 20, 60)
 _MOST_GROWTH = 1e8
@@ -259,7 +260,8 @@ class Follower:
     def _step(self, points: Points, time: Fraction, aim: _Aim, script: Script, only: list[Leaf] | None) -> Points:
         code = 0
         inner = Script()
-        if points.columns.shape[1] > aim.n_first + _COLUMNS_PER_STATE * self.d:
+        most = _COLUMNS_PER_STATE if self.d <= _MANY_STATES else _COLUMNS_IF_MANY
+        if points.columns.shape[1] > aim.n_first + most * self.d:
             code, points = _REDUCED, self._reduced(points, aim.n_first, inner)
         inner.more([aim.substeps])
         states = points.middle[: self.d], points.columns[: self.d]

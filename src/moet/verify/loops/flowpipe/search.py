@@ -42,7 +42,7 @@ _MANY_STEPS = 12
 _SHARE_FOR_EVER, _MOST_FOR_EVER = 0.25, 30.0
 """Steps beyond which a policy that jumps is first asked about for ever, for this share of the time and CPU seconds."""
 
-_HOMEWARD = (1, 2, 5, 20, 60, 200, 500)
+_HOMEWARD = (1, 2, 5, 20, 60, 100, 200, 500)
 _GROWN = 6
 """Steps after which the states are tried as a home, and how often it is made larger."""
 
