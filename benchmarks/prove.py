@@ -1,10 +1,10 @@
 """Distil CartPole agents until they are proved, or shielded: five agents, some seeds each.
 
-    python benchmarks/prove.py --seeds 5
+    python benchmarks/prove.py --seeds 5 --keep rows.json
 
 Agents are the bundled one, the published one (MOET_TEACHERS) and those of Stable-Baselines3's zoo (MOET_AGENTS).
 Printed are what came out, fidelity, reward of 50 episodes of 500 steps, the share of actions that a shield replaced
-in 200 episodes, and CPU seconds of everything, compiling apart.
+in 200 episodes, and CPU seconds of everything, compiling apart. Rows that the kept file has are not measured again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from harness import Results, Row
 
 from moet import MoETClassifier, teachers
 from moet.distill import Policy, Teacher, distill, evaluate
@@ -26,7 +27,7 @@ from moet.jit import cpu_seconds_of_compiling
 from moet.verify import systems
 
 
-def agent(name: str) -> Teacher:
+def loaded(name: str) -> Teacher:
     if name == "bundled":
         return teachers.load("cartpole")
     if name == "published":
@@ -49,6 +50,28 @@ def overridden(run, episodes: int, seed: int) -> tuple[float, float]:
     return counts[0] / counts[1], float(played.returns.mean())
 
 
+def certified(agent: str, seed: int, experts: int, depth: int, iterations: int) -> Row:
+    """What comes out for one agent and one seed."""
+    teacher, prototype = loaded(agent), MoETClassifier(n_experts=experts, max_depth=depth, prediction="hard")
+    start, compiled = time.process_time(), cpu_seconds_of_compiling()
+    run = distill(teacher, "CartPole-v1", prototype, iterations=iterations, seed=seed, prove=systems.cartpole())
+    seconds = time.process_time() - start - (cpu_seconds_of_compiling() - compiled)
+    found = evaluate(run.policy, episodes=50, seed=seed, teacher=teacher)
+    share, reward = overridden(run, 200, seed) if run.shield is not None else (0.0, found.reward)
+    return {
+        "how": "shielded" if run.shield else type(run.verdict).__name__,
+        "fidelity": round(found.fidelity, 4),
+        "reward": reward,
+        "overridden": share,
+        "free fidelity": round(run.candidates[0].fidelity, 4),
+        "name": run.candidates[run.kept].name if run.kept is not None else None,
+        "share": run.candidates[run.kept].share if run.kept is not None else None,
+        "teacher fails after": run.teacher_failure and len(run.teacher_failure.actions),
+        "asked": len(run.candidates),
+        "seconds": round(seconds, 1),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
@@ -56,29 +79,13 @@ def main() -> None:
     parser.add_argument("--experts", type=int, default=2)
     parser.add_argument("--depth", type=int, default=0)
     parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    for name in options.agents:
-        for seed in range(options.seeds):
-            teacher = agent(name)
-            start, compiled = time.process_time(), cpu_seconds_of_compiling()
-            student = MoETClassifier(n_experts=options.experts, max_depth=options.depth, prediction="hard")
-            run = distill(
-                teacher, "CartPole-v1", student, iterations=options.iterations, seed=seed, prove=systems.cartpole()
-            )
-            seconds = time.process_time() - start - (cpu_seconds_of_compiling() - compiled)
-            found = evaluate(run.policy, episodes=50, seed=seed, teacher=teacher)
-            share, reward = overridden(run, 200, seed) if run.shield is not None else (0.0, found.reward)
-            print(
-                json.dumps(
-                    {"agent": name, "seed": seed, "how": "shielded" if run.shield else type(run.verdict).__name__}
-                    | {"fidelity": round(found.fidelity, 4), "reward": reward, "overridden": share}
-                    | {"free fidelity": round(run.candidates[0].fidelity, 4)}
-                    | {"share": run.candidates[run.kept].share if run.kept is not None else None}
-                    | {"teacher fails after": run.teacher_failure and len(run.teacher_failure.actions)}
-                    | {"asked": len(run.candidates), "seconds": round(seconds, 1)}
-                ),
-                flush=True,
-            )
+    size = {"experts": options.experts, "depth": options.depth, "iterations": options.iterations}
+    results = Results(options.keep)
+    for seed in range(options.seeds):
+        for name in options.agents:
+            print(json.dumps(results.measure(certified, agent=name, seed=seed, **size)), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report, write_text
 from moet.cli.verdicts import print_claim
-from moet.errors import CertificateError
+from moet.errors import CertificateError, InputError
+
+if TYPE_CHECKING:
+    from moet.shield import ControlShield, Shield
 
 
 def shield(
@@ -37,11 +40,16 @@ def shield(
     for path in (output, header):
         if path is not None:
             check_writable(path)
-    from moet.shield import Shield
+    from moet.shield import ControlShield, Shield
     from moet.verify import systems
 
+    plant = systems.find(system)
+    made: Shield | ControlShield
     try:
-        made = Shield(certificate, policy, systems.find(system), steps=ahead)
+        if plant.controls:
+            made = ControlShield(certificate, policy, plant)
+        else:
+            made = Shield(certificate, policy, plant, steps=ahead)
     except CertificateError as error:
         if as_json:
             print_json({"accepted": False, "reason": str(error)})
@@ -51,14 +59,25 @@ def shield(
     if output is not None:
         made.certificate.save(output)
     if header is not None:
-        from moet.shield.c_header import c
-
-        write_text(header, c(made, name=name, self_test=self_test))
+        write_text(header, _in_c(made, name, self_test))
     written = {kind: str(path) for kind, path in (("certificate", output), ("header", header)) if path is not None}
     if as_json:
-        found = {"accepted": True, "steps": made.steps, "claim": made.claim}
+        found = {"accepted": True, "claim": made.claim} | ({"steps": made.steps} if isinstance(made, Shield) else {})
         print_json({**found, **written})
         return
     typer.echo("accepted")
     print_claim(made.claim)
-    print_report({"looks ahead": f"{made.steps} steps", **written})
+    ahead_of = {"looks ahead": f"{made.steps} steps"} if isinstance(made, Shield) else {}
+    print_report({**ahead_of, **written})
+
+
+def _in_c(made: Shield | ControlShield, name: str, self_test: bool) -> str:
+    from moet.shield.c_header import c
+    from moet.shield.control_header import control_c
+    from moet.shield.shield import Shield
+
+    if isinstance(made, Shield):
+        return c(made, name=name, self_test=self_test)
+    if self_test:
+        raise InputError("headers of shields for controls have no self-test yet; leave --self-test out")
+    return control_c(made, name=name)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from moet.model.mixture import Mixture
+    from moet.model.file import Model
+    from moet.shield.controls import ControlShield
     from moet.shield.shield import Shield
     from moet.verify.checker.certificate import Certificate
     from moet.verify.result import Trace, Verdict
@@ -58,7 +59,7 @@ class Candidate(NamedTuple):
     reward: float
     verdict: str
     seconds: float
-    mixture: Mixture
+    mixture: Model
     answer: Verdict
 
 
@@ -85,7 +86,7 @@ class Distillation:
     tolerance : float or None
     verdict : Verdict or None
         Of the policy, if a proof was asked for.
-    shield : Shield or None
+    shield : Shield, ControlShield or None
         What guards the policy, if it could not be proved without giving up too much.
     overridden : float or None
         Share of the policy's actions that the shield replaces in play.
@@ -106,7 +107,7 @@ class Distillation:
     taken: int | None = None
     tolerance: float | None = None
     verdict: Verdict | None = None
-    shield: Shield | None = None
+    shield: Shield | ControlShield | None = None
     overridden: float | None = None
     candidates: tuple[Candidate, ...] = ()
     kept: int | None = None

@@ -11,59 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.dataset import Labelled, Sample
-from moet.distill.evaluation import agreement
+from moet.distill.judging import GIVEN_UP, Loop, candidate_of, decided, failing_run
 from moet.distill.line import can_be_moved, moved
 from moet.distill.lqr import SafeLaw, safe_law
 from moet.distill.outcome import Candidate, Distillation
 from moet.distill.policy import Policy
 from moet.distill.student import fit_student
 from moet.distill.ways import ALL, Search, Way, fidelity
-from moet.envs.rollout import play
-from moet.envs.seeds import Purpose, episode_seeds
-from moet.envs.task import Task
 from moet.errors import InputError
 from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Mixture
 from moet.shield.shield import Shield
-from moet.teachers.teacher import Teacher
 from moet.verify.limits import Deadline
-from moet.verify.loops.interval_replay import idle_disturbance, seen
+from moet.verify.loops.interval_replay import seen
 from moet.verify.loops.questions import safe
 from moet.verify.loops.sets.widen import widened
-from moet.verify.loops.simulation import excess
 from moet.verify.result import Proved, Refuted, Trace, Verdict
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-LONG = 5000
-"""Steps that the teacher is simulated for."""
-
-GIVEN_UP = 0.05
-"""So much fidelity may be given up for a proof without a shield."""
-
 FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 8.0, 35.0
 """Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
-
-_EPISODES = 50
-_MOST_CORNERS = 64
-
-
-class Loop(NamedTuple):
-    """What a policy is to be proved of, and how it is judged."""
-
-    teacher: Teacher
-    task: Task
-    system: System
-    steps: int | None
-    seed: int
 
 
 def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], None] = lambda note: None) -> Distillation:
@@ -79,49 +54,37 @@ def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], Non
     say : callable
         Told what is being done.
     """
+    if loop.system.controls:
+        from moet.distill.prove_controls import proved_controls
+
+        return proved_controls(run, loop, say)
     free = _free(run, loop.system)
     say("simulating the teacher")
     failure = failing_run(loop.teacher, loop.system)
     say("asking about the student")
     verdict = _ask(free, loop)
-    candidates = [_candidate("student", 0.0, free, verdict, loop)]
+    candidates = [candidate_of("student", 0.0, free, verdict, loop)]
     law: SafeLaw | None = None
     if not isinstance(verdict, Proved):
         say("looking for a safe law")
         law = safe_law(loop.system, cpu_limit=FOR_LAW)
         for candidate in _attempts(run, student, free, verdict, law, failure, loop, say):
             candidates.append(candidate)
-    return replace(_decided(run, candidates, law, loop), teacher_failure=failure)
+    return replace(decided(run, candidates, _guard(law, loop), loop), teacher_failure=failure)
 
 
 def _free(run: Distillation, system: System) -> Mixture:
     mixture = run.policy.mixture
     if not isinstance(mixture, Mixture):
-        raise InputError(
-            "prove is about policies that choose actions; those that answer with numbers are not there yet"
-        )
+        raise InputError(f"the system {system.name!r} has actions, and the policy answers with numbers")
     system.actions_of(mixture)
     if mixture.prediction != "hard" and mixture.n_experts > 1:
         raise InputError("prove is about hard mixtures, and this student is soft; leave prediction='soft' out")
     return mixture
 
 
-def failing_run(teacher: Teacher, system: System, n_steps: int = LONG) -> Trace | None:
-    """A simulated run, from a corner of the first states, in which the teacher itself leaves the safe set."""
-    sides = [(float(low), float(high)) for low, high in system.initial]
-    corners = np.array(list(product(*sides)))[:_MOST_CORNERS]
-    idle = np.array(idle_disturbance(system), np.float64)
-    states, actions = [corners], []
-    for _ in range(n_steps):
-        actions.append(np.asarray(teacher.act(seen(system, states[-1]))))
-        with np.errstate(all="ignore"):
-            states.append(system.successor(states[-1], actions[-1]) + idle)
-        unsafe = excess(system.safe, states[-1]) > 0
-        if unsafe.any():
-            one = int(unsafe.argmax())
-            names = tuple(system.actions[step[one]] for step in actions)
-            return Trace(np.array([state[one] for state in states]), names)
-    return None
+def _guard(law: SafeLaw | None, loop: Loop) -> Callable[[], Shield] | None:
+    return None if law is None else lambda: Shield(law.verdict.certificate, law.policy, loop.system)
 
 
 def _ask(mixture: Mixture, loop: Loop, limit: float = FOR_STUDENT) -> Verdict:
@@ -153,7 +116,7 @@ def _attempts(
         taught = _taught(run, student, verdict.trace, law.policy if failure is not None else None, loop)
         if taught is not None:
             answer = _ask_coarsely(taught, loop)
-            yield _candidate("taught", 0.0, taught, answer, loop)
+            yield candidate_of("taught", 0.0, taught, answer, loop)
             if isinstance(answer, Proved):
                 return
     if law is None:
@@ -162,7 +125,7 @@ def _attempts(
     if line is None:
         return
     if line is not free:
-        candidate = _candidate(ALL, 0.0, line, _ask_coarsely(line, loop), loop)
+        candidate = candidate_of(ALL, 0.0, line, _ask_coarsely(line, loop), loop)
         yield candidate
         if candidate.verdict == "proved":
             return
@@ -178,7 +141,7 @@ def _on_ways(policy: Callable[[Floats], Mixture], loop: Loop, say: Callable[[str
         what = "" if way.name == ALL else f" with {way.name} alone"
         say(f"asking about {share:.1%} of the way to the safe law{what}")
         mixture = policy(share * way.moves)
-        asked.append(_candidate(way.name, share, mixture, _ask_coarsely(mixture, loop), loop))
+        asked.append(candidate_of(way.name, share, mixture, _ask_coarsely(mixture, loop), loop))
         return asked[-1].verdict == "proved", asked[-1].fidelity
 
     deadline = Deadline(None, FOR_WAYS)
@@ -227,56 +190,3 @@ def _prototype(run: Distillation, student: Any) -> Any:
 
 def _law_student(n_actions: int) -> MoETClassifier:
     return MoETClassifier(n_experts=n_actions, max_depth=0, prediction="hard")
-
-
-def _candidate(name: str, share: float, mixture: Mixture, verdict: Verdict, loop: Loop) -> Candidate:
-    """A policy and how it does, on episodes that no report is about."""
-    policy = Policy.of(mixture, loop.task)
-    episodes = play(policy.act, loop.task, episode_seeds(loop.seed, Purpose.FINAL_SELECTION, _EPISODES))
-    right = agreement(loop.task, episodes.actions, loop.teacher.act(episodes.observations))
-    return Candidate(
-        name=name,
-        share=share,
-        fidelity=float(right.mean()),
-        reward=float(episodes.returns.mean()),
-        verdict="proved" if isinstance(verdict, Proved) else "refuted" if isinstance(verdict, Refuted) else "unknown",
-        seconds=float(verdict.effort.get("cpu_seconds", verdict.effort.get("seconds", 0.0))),
-        mixture=mixture,
-        answer=verdict,
-    )
-
-
-def _decided(run: Distillation, candidates: list[Candidate], law: SafeLaw | None, loop: Loop) -> Distillation:
-    """Keep the most faithful of what was proved, or put the free student behind a shield."""
-    free = candidates[0]
-    sure = [one for one in candidates if one.verdict == "proved"]
-    best = max(sure, key=lambda one: one.fidelity, default=None)
-    kept = replace(run, candidates=tuple(candidates), verdict=free.answer)
-    if best is not None and (best is free or best.fidelity >= free.fidelity - GIVEN_UP or law is None):
-        policy = run.policy if best is free else _policy(run, best, loop)
-        return replace(kept, policy=policy, verdict=best.answer, kept=candidates.index(best))
-    if law is None:
-        return kept
-    shield = Shield(law.verdict.certificate, law.policy, loop.system)
-    return replace(kept, shield=shield, overridden=_overridden(free.mixture, shield, loop), kept=0)
-
-
-def _policy(run: Distillation, candidate: Candidate, loop: Loop) -> Policy:
-    provenance = dict(run.policy.provenance) | {"moved": {"name": candidate.name, "share": candidate.share}}
-    return replace(Policy.of(candidate.mixture, loop.task), provenance=provenance)
-
-
-def _overridden(mixture: Mixture, shield: Shield, loop: Loop) -> float:
-    """Share of the student's actions that the shield replaces, in play."""
-    policy = Policy.of(mixture, loop.task)
-    counts = [0, 0]
-
-    def act(observations: Floats) -> NDArray[Any]:
-        wanted = policy.act(observations)
-        taken = shield.act_many(observations, wanted)
-        counts[0] += int(np.count_nonzero(taken != wanted))
-        counts[1] += len(taken)
-        return taken
-
-    play(act, loop.task, episode_seeds(loop.seed, Purpose.FINAL_SELECTION, _EPISODES))
-    return counts[0] / max(counts[1], 1)

@@ -15,7 +15,7 @@ from moet.distill.selection import Selection
 from moet.distill.sizes import choose_size
 from moet.distill.student import check_student
 from moet.envs.catalog import resolve
-from moet.envs.task import FeatureFunction
+from moet.envs.task import FeatureFunction, Task
 from moet.errors import InputError
 from moet.model.mixture import Prediction
 from moet.teachers.adapters import checked
@@ -59,8 +59,9 @@ def distill(
     ----------
     teacher : Teacher
         The oracle.
-    env : str, Task or callable
-        A name of the catalogue, any Gymnasium id, or a function that makes an environment.
+    env : str, Task, callable or System
+        A name of the catalogue, any Gymnasium id, or a function that makes an environment. A system with controls is
+        played itself: every step that ends in its safe set earns one.
     student : classifier or regressor, optional
         Anything with ``fit`` and ``predict``: a :class:`~moet.MoETClassifier`, a decision tree, or your own; where
         actions are numbers, a :class:`~moet.MoETRegressor` or another regressor, which gets the actions' bounds. It is
@@ -101,7 +102,8 @@ def distill(
         same result as one that was never stopped.
     prove : System, optional
         What the policy is to keep safe. Then the run does not end before the policy has a certificate, or has a shield
-        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system.
+        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system; if it has
+        controls, what it shows to a policy.
     steps : int, optional
         For how many steps; for ever by default.
     verbose : int
@@ -123,7 +125,7 @@ def distill(
     >>> run.policy
     Policy(Mixture(2 experts, 2 leaves, depth 0, 4 features, 2 classes, hard), 'cartpole')
     """
-    task = resolve(env, features)
+    task = _task(env, features)
     teacher = checked(teacher, task)
     matters = importance or ("uniform" if teacher.critic is None else "q_gap")
     settings = Settings(
@@ -146,6 +148,20 @@ def distill(
             found = run.finish()
     if prove is None:
         return found
-    from moet.distill.prove import Loop, proved
+    from moet.distill.judging import Loop
+    from moet.distill.prove import proved
 
     return proved(found, student, Loop(teacher, task, prove, steps, seed), log.info)
+
+
+def _task(env: Any, features: FeatureFunction | None) -> Task:
+    """The task that is meant; a system is one itself."""
+    if isinstance(env, str | Task) or callable(env):
+        return resolve(env, features)
+    from moet.verify.systems.system import System
+
+    if not isinstance(env, System):
+        return resolve(env, features)
+    from moet.distill.plant import plant_task
+
+    return plant_task(env)

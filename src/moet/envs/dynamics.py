@@ -31,12 +31,15 @@ class Dynamics:
         From states and actions to the next states, the rewards, and where the episode has ended.
     observe : callable
         From states to what the environment shows of them, one array per entry of an observation.
+    shown_as : type
+        What observations are rounded to; Gymnasium's tasks show float32.
     """
 
     actions: int | ActionBox
     begin: Callable[[np.random.Generator], NDArray[np.floating]]
     advance: Callable[[State, NDArray[Any]], tuple[State, Floats, NDArray[np.bool_]]]
     observe: Callable[[State], State]
+    shown_as: type[np.floating] = np.float32
 
 
 class DynamicsBatch:
@@ -89,5 +92,5 @@ class DynamicsBatch:
         return tuple(np.array(states).T.copy())
 
     def _observations(self, state: State) -> Floats:
-        """Observations as Gymnasium gives them, rounded to float32, and widened."""
-        return np.array(self._dynamics.observe(state), dtype=np.float32).T.astype(np.float64, order="C")
+        """Observations as Gymnasium gives them, rounded, and widened."""
+        return np.array(self._dynamics.observe(state), dtype=self._dynamics.shown_as).T.astype(np.float64, order="C")

@@ -11,50 +11,48 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import CertificateError, InputError
-from moet.model.file import as_model
+from moet.model.file import as_model, digest
 from moet.model.regression.mixture import RegressionMixture
+from moet.shield.control_kernel import ControlTables, decide, decide_rows, is_allowed
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.meter import Meter
 from moet.verify.checker.words import claim_in_words
 from moet.verify.checking import check
+from moet.verify.limits import Deadline
+from moet.verify.loops.admissible.step import Step, errors_of_seen, step_on
+from moet.verify.rounding import UNIT
 from moet.verify.systems.description import float_above
 from moet.verify.systems.discrete import AffineSystem
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-_ROUNDING = 2.0**-44
-"""Generous bound of what rounding does to the test, relative to the sizes of all terms."""
-
-_WIDER = 4.0
-"""What is seen may be so much larger than the first states and the set; beyond that the policy acts."""
-
-_SHRUNK = 1e-9
-"""Share by which a control that is computed to be on the edge is kept off it."""
+_EXACTLY, _LOOSELY = 1e-12, 1e-6
+"""What a simulated step may be off: matrices in float64, and other equations."""
 
 
 class ControlShield:
-    """Keeps an affine system with controls safe for ever, whatever controls are wanted.
+    """Keeps a system with controls safe for ever, whatever controls are wanted.
 
-    A control is allowed if, from every state that may be seen as this one, it leads into the set in which the proof of
-    the policy ends. If it is not, the control is taken that is nearest to it on the line to the policy's own and
-    allowed, and if there is none the policy's. ``docs/shields.md`` has the proof.
+    A control is allowed if, from every state that may be seen as this one, it leads into the set in which the policy is
+    proved to hold the system. If it is not, the control is taken that is nearest to it on the line to the policy's own
+    and allowed, and if there is none the policy's. ``docs/shields.md`` has the proof.
 
     Parameters
     ----------
     certificate : Certificate or path
-        Proof that ``policy`` keeps ``system`` safe for ever, as :func:`moet.verify.safe` finds it, or the certificate
-        of a shield. It is checked, with all numbers of the shield.
+        Proof that ``policy`` keeps ``system`` safe for ever, as :func:`moet.verify.safe` finds it for one affine law
+        (kind ``"admissible"``), or the certificate of a shield. It is checked, with all numbers of the shield.
     policy : RegressionMixture, fitted regressor, policy or path
-    system : AffineSystem
-        With controls; the policy sees its states.
+        One affine law; :func:`moet.distill.control_law.control_law` finds one that a system yields by itself.
+    system : System
+        With controls, in discrete or continuous time; the policy sees its states.
 
     Attributes
     ----------
     certificate : Certificate
         Of the shield itself (kind ``"control_shield"``).
     policy : RegressionMixture
-    system : AffineSystem
+    system : System
 
     Raises
     ------
@@ -76,20 +74,16 @@ class ControlShield:
     """
 
     def __init__(self, certificate: Certificate | str | os.PathLike[str], policy: Any, system: System) -> None:
-        if not isinstance(system, AffineSystem) or not system.controls:
-            raise InputError("a shield for controls is about an AffineSystem with controls, in discrete time")
+        if not isinstance(system, System) or not system.controls:
+            raise InputError("this shield is about a system with controls; Shield is for one with actions")
         mixture = as_model(policy)
         if not isinstance(mixture, RegressionMixture):
             raise InputError("a shield for controls needs a policy that answers with numbers")
         self.policy, self.system = mixture, system
         proof = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-        self.certificate = proof if proof.kind == "control_shield" else _extended(proof, system)
+        self.certificate = proof if proof.kind == "control_shield" else _extended(proof, mixture, system)
         check(self.certificate, self.policy, system)
-        numbers = {name: np.array(value, np.float64) for name, value in self.certificate.claim["shield"].items()}
-        self._largest, self._middle = numbers["largest"], numbers["middle"]
-        self._rows, self._limits = numbers["rows"], numbers["limits"]
-        self._matrix, self._inputs, self._offset = _step(system)
-        self._low, self._high = _limits_of_controls(system)
+        self.tables = _tables(self.certificate.claim["shield"], mixture, system)
 
     @property
     def digest(self) -> str:
@@ -103,38 +97,64 @@ class ControlShield:
 
     def allows(self, state: ArrayLike, control: ArrayLike) -> bool:
         """Whether a control may be taken in a state, given as it is seen; it is clipped to the actuators' limits."""
-        return self._is_allowed(self._seen(state), self._wanted(control))
+        wanted = np.clip(self._wanted(control), self.tables.low, self.tables.high)
+        return bool(is_allowed(self._seen(state), wanted, self.tables))
 
     def act(self, state: ArrayLike, wanted: ArrayLike) -> Floats:
         """The control to take in a state, given as it is seen: the wanted one, the nearest allowed, or the policy's."""
-        seen, control = self._seen(state), self._wanted(wanted)
-        if self._is_allowed(seen, control):
-            return control
-        own = np.clip(self.policy.predict(seen[None])[0], self._low, self._high)
-        nearest = self._nearest(seen, control, own)
-        return nearest if nearest is not None and self._is_allowed(seen, nearest) else own
+        taken = np.empty(len(self.tables.low))
+        decide(self._seen(state), self._wanted(wanted), taken, self.tables)
+        return taken
 
-    def _nearest(self, seen: Floats, control: Floats, own: Floats) -> Floats | None:
-        """On the line through the policy's control and the wanted one, the point nearest to the latter that may do."""
-        start, end = self._test(seen, own), self._test(seen, control)
-        sides = np.concatenate([self._limits - start, self._limits + start, self._high - own, own - self._low])
-        slopes = np.concatenate([end - start, start - end, control - own, own - control])
-        with np.errstate(all="ignore"):
-            ends = sides * (1 - _SHRUNK) / slopes
-        most = np.min(ends[slopes > 0], initial=np.inf)
-        least = np.max(ends[slopes < 0], initial=-np.inf)
-        if not least <= most:
-            return None
-        share = min(max(1.0, least), most)
-        return np.clip(own + share * (control - own), self._low, self._high)
+    def act_many(self, states: ArrayLike, wanted: ArrayLike) -> Floats:
+        """Controls to take in many states, one per row, for as many that are wanted."""
+        rows = np.ascontiguousarray(states, np.float64)
+        controls = np.ascontiguousarray(wanted, np.float64).reshape(len(rows), -1)
+        if rows.shape[1:] != (self.system.n_states,) or controls.shape[1:] != self.tables.low.shape:
+            raise InputError(f"expected states and as many controls, got shapes {rows.shape} and {controls.shape}")
+        if not np.all(np.isfinite(rows)) or np.any(np.isnan(controls)):
+            raise InputError("states must be finite, and controls numbers")
+        taken = np.empty_like(controls)
+        decide_rows(rows, controls, taken, self.tables)
+        return taken
 
-    def _is_allowed(self, seen: Floats, control: Floats) -> bool:
-        # comparisons with NaN are false, and mean no
-        return bool(np.all(np.abs(seen) <= self._largest) and np.all(np.abs(self._test(seen, control)) <= self._limits))
+    def covers_start(self, state: ArrayLike) -> bool:
+        """Whether what is proved holds of a run that begins in a state, given as it is seen.
 
-    def _test(self, seen: Floats, control: Floats) -> Floats:
-        following = self._matrix @ seen + self._inputs @ control + self._offset
-        return np.asarray(self._rows @ (following - self._middle))
+        So it is if the state is surely in the polytope of the proof, or may be one of the system's first states.
+        """
+        seen = self._seen(state)
+        wrong = errors_of_seen(self.system, np.abs(seen))
+        low, high = np.array([[float(a), float(b)] for a, b in self.system.initial]).T
+        if np.all((low - wrong <= seen) & (seen <= high + wrong)):
+            return True
+        exact = [Fraction(a) for a in seen.tolist()]
+        for row, limit in sides_of(self.certificate.claim):
+            value = sum(a * x + abs(a) * Fraction(e) for a, x, e in zip(row, exact, wrong.tolist(), strict=True))
+            if value > limit:
+                return False
+        return True
+
+    def explains(self, before: ArrayLike, control: ArrayLike, after: ArrayLike) -> bool:
+        """Whether the system, as it was proved, can lead from one state to another, both given as they are seen.
+
+        If not, what the shield acts on is another system, its sensors are worse than described, or something else than
+        this control was done; then nothing is guaranteed any more.
+        """
+        seen, following = self._seen(before), self._seen(after)
+        taken = np.clip(self._wanted(control), self.tables.low, self.tables.high)
+        expected = self.system.successor(seen[None], taken[None])[0]
+        least, most = np.array([[float(a), float(b)] for a, b in self.system.disturbance]).T
+        slopes = np.abs(np.array(self._step.matrix, np.float64))
+        reach = slopes @ errors_of_seen(self.system, np.abs(seen)) + errors_of_seen(self.system, np.abs(following))
+        if not isinstance(self.system, AffineSystem):
+            reach += self._step.rest
+        reach += (_EXACTLY if isinstance(self.system, AffineSystem) else _LOOSELY) * (slopes @ np.abs(seen) + 1)
+        return bool(np.all((expected + least - reach <= following) & (following <= expected + most + reach)))
+
+    @cached_property
+    def _step(self) -> Step:
+        return _step_of(self.certificate.claim, self.policy, self.system)
 
     def _seen(self, state: ArrayLike) -> Floats:
         seen = np.ascontiguousarray(state, dtype=np.float64)
@@ -146,75 +166,69 @@ class ControlShield:
         return seen
 
     def _wanted(self, control: ArrayLike) -> Floats:
-        wanted = np.atleast_1d(np.asarray(control, np.float64))
-        if wanted.shape != self._low.shape or np.any(np.isnan(wanted)):
+        wanted = np.ascontiguousarray(np.atleast_1d(control), np.float64)
+        if wanted.shape != self.tables.low.shape or np.any(np.isnan(wanted)):
             names = ", ".join(self.system.controls)
             raise InputError(f"the controls are {names}, got {np.asarray(control).tolist()}")
-        return np.clip(wanted, self._low, self._high)
+        return wanted
 
     def __repr__(self) -> str:
-        return f"ControlShield({self.digest[:12]}, {self.system.name!r})"
+        return f"ControlShield({digest(self.policy)[:12]}, {self.system.name!r})"
 
 
-def _step(system: AffineSystem) -> tuple[Floats, Floats, Floats]:
-    matrix, inputs, offset = (
-        np.array(part, np.float64) for part in (system.matrix, system.input_matrix, system.offset)
-    )
-    return matrix, inputs, offset
+def sides_of(claim: dict[str, Any]) -> list[tuple[list[Fraction], Fraction]]:
+    """All conditions row·x <= limit of the polytope of a proof: of the box, state by state, then its half-spaces."""
+    d, found = len(claim["box"]), []
+    for k, (low, high) in enumerate(claim["box"]):
+        for sign, bound in ((1, Fraction(high)), (-1, -Fraction(low))):
+            found.append(([Fraction(sign if i == k else 0) for i in range(d)], bound))
+    rows = [[Fraction(a) for a in row] for row in claim["rows"]]
+    return found + list(zip(rows, map(Fraction, claim["limits"]), strict=True))
 
 
-def _limits_of_controls(system: System) -> tuple[Floats, Floats]:
-    """Limits of the actuators, rounded inwards."""
-    low, high = zip(*system.controls.values(), strict=True)
-    return np.array([float_above(value) for value in low]), np.array([-float_above(-value) for value in high])
-
-
-def _extended(proof: Certificate, system: AffineSystem) -> Certificate:
+def _extended(proof: Certificate, mixture: RegressionMixture, system: System) -> Certificate:
     """The certificate of a proof for ever with the numbers of a shield."""
-    spec = proof.claim.get("spec", [])
-    if proof.kind != "flowpipe" or any(part["to"] is not None for part in spec):
+    if proof.kind != "admissible":
         raise CertificateError(
-            "a shield for controls needs a proof that its policy is safe for ever: "
-            "moet verify POLICY --system SYSTEM --certificate FILE finds one"
+            f"a shield for controls needs a proof that one affine law is safe for ever, and this is one of kind "
+            f"{proof.kind!r}: moet.distill.control_law.control_law(system) finds a law and its proof"
         )
-    d = system.n_states
-    records = proof.records(Meter())
-    records.code()
-    middle = np.array(records.numbers(d))
-    frame, rows = (np.array(records.numbers(d * d)).reshape(d, d) for _ in range(2))
-    numbers = _numbers(system, middle, frame, rows)
-    return proof.claiming("control_shield", {**proof.claim, "shield": numbers})
+    return proof.claiming("control_shield", {**proof.claim, "shield": _numbers(proof.claim, mixture, system)})
 
 
-def _numbers(system: AffineSystem, middle: Floats, frame: Floats, rows: Floats) -> dict[str, Any]:
+def _step_of(claim: dict[str, Any], mixture: RegressionMixture, system: System) -> Step:
+    low, high = np.array([[float(Fraction(end)) for end in side] for side in claim["box"]]).T
+    return step_on(system, mixture, low, high, Deadline())
+
+
+def _numbers(claim: dict[str, Any], mixture: RegressionMixture, system: System) -> dict[str, Any]:
     """What the shield decides with; the checker confirms it."""
-    matrix, inputs, offset = _step(system)
-    first = np.array([max(abs(float(low)), abs(float(high))) for low, high in system.initial])
-    largest = _WIDER * np.maximum(first, np.abs(middle) + np.abs(frame).sum(axis=1))
-    noise = np.array([float_above(e) for e in system.noise])
-    unit = 2.0**-22 if system.float32_observations else 2.0**-50
-    seen = noise + (2 * (largest + noise) + 1) * unit
-    shaken = np.array([float(max(map(abs, side))) for side in system.disturbance])
-    controls = np.maximum(*np.abs(_limits_of_controls(system)))
-    sizes = np.abs(matrix) @ largest + np.abs(inputs) @ controls + np.abs(offset) + np.abs(middle)
-    skew = _skew(rows, frame)
-    lost = np.abs(rows @ matrix) @ seen + np.abs(rows) @ (shaken + _ROUNDING * sizes) + skew
-    return {
-        "largest": largest.tolist(),
-        "middle": middle.tolist(),
-        "rows": rows.tolist(),
-        "limits": ((1 - lost) * (1 - 2.0**-40) - 2.0**-60).tolist(),
-    }
+    step = _step_of(claim, mixture, system)
+    largest = np.array([max(abs(float(Fraction(end))) for end in side) for side in claim["box"]])
+    wrong = errors_of_seen(system, largest)
+    sizes = np.concatenate([largest + wrong, np.abs(np.array(list(system.controls.values()), np.float64)).max(axis=1)])
+    sides = sides_of(claim)
+    rows = np.array([[float(a) for a in row] for row, _ in sides])
+    matrix, inputs, offset = (np.array(part, np.float64) for part in (step.matrix, step.inputs, step.offset))
+    tests = np.hstack([rows @ matrix, rows @ inputs])
+    parts = np.hstack([np.abs(rows) @ np.abs(matrix), np.abs(rows) @ np.abs(inputs)])
+    rounding = 64 * tests.shape[1] * UNIT * (parts @ sizes + np.abs(rows) @ (np.abs(offset) + step.rest))
+    slack = rows @ offset + np.abs(rows) @ step.rest + np.abs(rows @ matrix) @ wrong + rounding + 2.0**-200
+    limits = [-float_above(Fraction(float(s)) - limit) for (_, limit), s in zip(sides, slack, strict=True)]
+    return {"tests": tests.tolist(), "limits": limits}
 
 
-def _skew(rows: Floats, frame: Floats) -> float:
-    """How far the rows are from the inverse of the frame, found exactly."""
-    exact = [[Fraction(a) for a in line] for line in frame.tolist()]
-    worst = Fraction(0)
-    for i, row in enumerate(rows.tolist()):
-        off = Fraction(0)
-        for j in range(len(row)):
-            product = sum((Fraction(a) * line[j] for a, line in zip(row, exact, strict=True)), Fraction(0))
-            off += abs(product - (i == j))
-        worst = max(worst, off)
-    return float_above(worst) + 2.0**-60
+def _tables(numbers: dict[str, Any], mixture: RegressionMixture, system: System) -> ControlTables:
+    tree = mixture.trees[0]
+    gain = np.zeros((len(system.controls), system.n_states)) if tree.slope is None else tree.slope[0]
+    low, high = zip(*system.controls.values(), strict=True)
+    least, most = np.array([float_above(a) for a in low]), np.array([-float_above(-b) for b in high])
+    return ControlTables(
+        np.array(numbers["tests"], np.float64),
+        np.array(numbers["limits"], np.float64),
+        np.ascontiguousarray(np.hstack([tree.value[0][:, None], gain])),
+        np.ascontiguousarray(np.maximum(mixture.low, least)),
+        np.ascontiguousarray(np.minimum(mixture.high, most)),
+        least,
+        most,
+    )

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 
 from moet.errors import InputError
+from moet.shield.controls import ControlShield
 from moet.shield.shield import Shield
 
 
@@ -22,8 +23,8 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     Parameters
     ----------
     env : gymnasium.Env
-        With as many actions as the system has.
-    shield : Shield
+        With as many actions as the system has, or with its controls.
+    shield : Shield or ControlShield
 
     Raises
     ------
@@ -41,19 +42,15 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     >>> env = ShieldedEnv(gymnasium.make("CartPole-v1"), shield)  # doctest: +SKIP
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield | ControlShield) -> None:
         super().__init__(env)
         self.shield = shield
-        n_actions = len(shield.system.actions)
-        space = env.action_space
-        if not isinstance(space, gymnasium.spaces.Discrete) or space.n != n_actions:
-            raise InputError(f"the shield is about {n_actions} actions, and the environment has {space}")
+        self._actions = _Numbered(env.action_space, shield) if isinstance(shield, Shield) else _Controls(env, shield)
         if env.observation_space.shape != (shield.system.n_states,):
             raise InputError(
                 f"the shield is about {shield.system.n_states} states, and the environment shows "
                 f"{env.observation_space}"
             )
-        self._first_action = int(space.start)
         self._seen: Any = None
         self._explained = True
 
@@ -73,10 +70,52 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Take the action if it is allowed, else the policy's."""
         if self._seen is None:
             raise InputError("reset the environment before the first step")
-        wanted = int(action) - self._first_action
+        wanted = self._actions.read(action)
         taken = self.shield.act(self._seen, wanted)
-        seen, reward, terminated, truncated, info = self.env.step(taken + self._first_action)
+        done = self._actions.written(taken)
+        seen, reward, terminated, truncated, info = self.env.step(done)
         self._explained = self._explained and self.shield.explains(self._seen, taken, seen)
         self._seen = np.array(seen, np.float64)
-        told = {"overridden": taken != wanted, "action": taken + self._first_action, "explained": self._explained}
+        told = {"overridden": bool(np.any(taken != wanted)), "action": done, "explained": self._explained}
         return seen, reward, terminated, truncated, {**info, **told}
+
+
+class _Numbered:
+    """Actions of an environment that numbers them, perhaps not from 0 on."""
+
+    def __init__(self, space: Any, shield: Shield) -> None:
+        n_actions = len(shield.system.actions)
+        if not isinstance(space, gymnasium.spaces.Discrete) or space.n != n_actions:
+            raise InputError(f"the shield is about {n_actions} actions, and the environment has {space}")
+        self._first = int(space.start)
+
+    def read(self, action: Any) -> Any:
+        """What the shield calls an action."""
+        return int(action) - self._first
+
+    def written(self, taken: Any) -> Any:
+        """What the environment calls it."""
+        return taken + self._first
+
+
+class _Controls:
+    """Rows of numbers: in float64, for the proof is about the controls that the shield computed."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], shield: ControlShield) -> None:
+        space, names = env.action_space, list(shield.system.controls)
+        if not isinstance(space, gymnasium.spaces.Box) or space.shape != (len(names),):
+            raise InputError(f"the shield is about the controls {', '.join(names)}, and the environment has {space}")
+        if space.dtype != np.float64:
+            raise InputError(
+                f"the environment takes controls of {space.dtype}, which rounds those that the shield allows; "
+                "its action_space must be a Box of float64"
+            )
+        self._low, self._high = shield.tables.low, shield.tables.high
+
+    def read(self, action: Any) -> Any:
+        """What is wanted, as the actuators would clip it."""
+        return np.clip(np.asarray(action, np.float64), self._low, self._high)
+
+    def written(self, taken: Any) -> Any:
+        """What the environment gets."""
+        return taken

@@ -102,6 +102,10 @@ def _check(certificate: Certificate, read: list[Any], meter: Meter) -> None:
         from moet.verify.checker.rows.proof import check_rows
 
         check_rows(certificate, read, meter)
+    elif certificate.kind == "admissible":
+        from moet.verify.checker.loops.flowpipe.admissible import check_admissible
+
+        check_admissible(certificate, read[0], read[1], meter)
     elif certificate.kind == "control_shield":
         from moet.verify.checker.loops.flowpipe.shield import check_control_shield
 

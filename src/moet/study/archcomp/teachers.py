@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.distill.control_law import step_matrices
+from moet.distill.lqr import gain_of
 from moet.evolution import Evolution, careful_mean
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.tree import RegressionTree
@@ -129,24 +130,12 @@ class Regulator:
 
     def make(self, instance: Instance) -> RegressionMixture:
         """The law."""
-        from scipy.linalg import solve_discrete_are
-
-        matrix, inputs = _step_matrices(instance)
-        cost = self.effort * np.eye(inputs.shape[1])
-        weights = np.diag(self.weights or np.ones(len(matrix)))
-        worth = solve_discrete_are(matrix, inputs, weights, cost)
-        gains = -np.linalg.solve(cost + inputs.T @ worth @ inputs, inputs.T @ worth @ matrix)
-        return law(instance, np.column_stack([np.zeros(len(gains)), gains]), "discrete Riccati equation")
-
-
-def _step_matrices(instance: Instance) -> tuple[Floats, Floats]:
-    """What one period does to small states and controls: differences of the simulated step."""
-    plant: Any = instance.plant
-    d, m = plant.n_states, len(plant.controls)
-    small = 1e-4 * np.vstack([np.eye(d + m), np.zeros(d + m)])
-    states = plant.successor(small[:, :d], small[:, d:])
-    changes = (states - states[-1])[:-1].T / 1e-4
-    return changes[:, :d], changes[:, d:]
+        plant = instance.plant
+        matrix, inputs = step_matrices(plant, np.zeros(plant.n_states), np.zeros(len(plant.controls)))
+        weights = np.diag(np.array(self.weights or np.ones(len(matrix)), np.float64))
+        gain = gain_of(matrix, inputs, weights, self.effort)
+        assert gain is not None
+        return law(instance, np.column_stack([np.zeros(len(gain)), gain]), "discrete Riccati equation")
 
 
 @dataclass(frozen=True)

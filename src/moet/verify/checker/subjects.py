@@ -17,7 +17,7 @@ ABOUT_MODELS = ("always", "equivalent", "closest")
 ABOUT_OUTPUTS = ("bounds", "tolerance", "distance")
 """Kinds of proofs about models that answer with numbers."""
 
-BY_FLOWPIPES = ("flowpipe", "control_shield")
+BY_FLOWPIPES = ("flowpipe", "admissible", "control_shield")
 """Kinds of proofs about a system with controls, and a model that answers with numbers or labels of actions."""
 
 BY_PATHS = ("safe", "reaches")

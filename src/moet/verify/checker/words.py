@@ -17,6 +17,7 @@ from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import Affine, Equations, HalfSpace, PlainSystem
 from moet.verify.checker.inputs import claims
 from moet.verify.checker.loops import claims as loop_claims
+from moet.verify.checker.loops.flowpipe.admissible import OWN, admissible
 from moet.verify.checker.loops.flowpipe.shield import control_shield
 from moet.verify.checker.loops.flowpipe.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
@@ -56,18 +57,24 @@ def told(certificate: Certificate, model: Any, *others: Any) -> str:
         lines += [_about("the other model", other.digest) for other in others]
     elif kind in BY_FLOWPIPES:
         plant: PlainSystem = others[0]
-        if kind == "control_shield":
-            control_shield(claim, model, plant)
-            claim = {key: value for key, value in claim.items() if key != "shield"}
-            guarded = ["Behind the shield that this model makes, whatever controls are wanted:"]
-        else:
-            guarded = []
-        lines = [*guarded, *flowpipe_words(claim, model, plant)]
+        lines = _controlled(kind, claim, model, plant)
         lines.append(_about(f"the system {quoted(plant.name)}", plant.digest))
     else:
         system: PlainSystem = others[0]
         lines = [*_loop(kind, claim, model, system), _about(f"the system {quoted(system.name)}", system.digest)]
     return "\n".join([*lines, _about("the model", model.digest)])
+
+
+def _controlled(kind: str, claim: Any, model: PlainLaws, system: PlainSystem) -> list[str]:
+    """Claims about systems with controls: what is shown by a polytope is said as if sets had been followed."""
+    guarded = []
+    if kind == "control_shield":
+        control_shield(claim, model, system)
+        guarded = ["Behind the shield that this model makes, whatever controls are wanted:"]
+    elif kind == "admissible":
+        admissible(claim, model, system)
+    own = {key: value for key, value in claim.items() if key not in (*OWN, "shield")}
+    return [*guarded, *flowpipe_words(own, model, system)]
 
 
 def _always(claim: claims.Always, model: PlainModel) -> list[str]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from moet.errors import InputError
+from moet.model.regression.mixture import RegressionMixture
 from moet.verify.limits import Deadline, Progress
 from moet.verify.result import Verdict
 from moet.verify.spec import Requirement, always, never, reached
@@ -18,10 +19,15 @@ def asked(
     model: Any, system: System, spec: Sequence[Requirement], deadline: Deadline, seed: int
 ) -> Callable[[Progress | None], Verdict]:
     """The search that decides whether a model meets a specification."""
+    from moet.verify.loops.admissible.search import held_for_ever, is_asked
     from moet.verify.loops.flowpipe.labels import acting_model
     from moet.verify.loops.flowpipe.search import FlowpipeSearch
 
-    return FlowpipeSearch(acting_model(model, system), system, spec, deadline, seed).decide
+    mixture = acting_model(model, system)
+    follow = FlowpipeSearch(mixture, system, spec, deadline, seed).decide
+    if not isinstance(mixture, RegressionMixture) or not is_asked(mixture, system, spec):
+        return follow
+    return lambda progress: held_for_ever(mixture, system, spec, deadline) or follow(progress)
 
 
 def staying_safe(system: System, steps: int | None) -> list[Requirement]:

@@ -1,8 +1,8 @@
 """Checker of the numbers with which a shield for controls decides. Standard library only.
 
-The shield computes where a control leads from what is seen, z, and allows it if every |rows_i·(z − middle)| is at most
-limits_i in float64. What is shown here, with exact numbers: then the true next state is in the home of the proof,
-whatever sensors, rounding and disturbance do; ``docs/shields.md`` has the proof.
+The shield allows controls u at what is seen, y, if every tests_i·(y, u), added from left to right in float64, is at
+most limits_i. What is shown here, with exact numbers: then the next state is in the polytope of the proof, whatever
+sensors, rounding and disturbance do; ``docs/shields.md`` has the proof.
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.reading import doubles, items, members, plain
-from moet.verify.checker.documents.system import ControlledAffine, PlainSystem, Vector
-from moet.verify.checker.loops.equations import ONE
-from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, flowpipe
-from moet.verify.checker.loops.flowpipe.walk import Home, followed
-from moet.verify.checker.loops.observation import Observation
+from moet.verify.checker.documents.system import PlainSystem, Vector
+from moet.verify.checker.loops.flowpipe.admissible import (
+    TINY,
+    UNIT,
+    AdmissibleClaim,
+    admissible,
+    dot,
+    errors_of_seen,
+    held,
+)
+from moet.verify.checker.loops.flowpipe.step import Step
 from moet.verify.checker.meter import Meter
-
-UNIT = Fraction(1, 2**53)
-TINY = Fraction(1, 2**300)
-"""More than all numbers that underflow."""
-
-SHARE = Fraction(1, 2**40)
-"""Sizes are taken this much larger than those of exact numbers, for computed ones are rounded."""
 
 
 class ControlShield(NamedTuple):
-    """A proof for ever, and the numbers of a shield: the box of what may be seen, and the test."""
+    """A proof for ever by a polytope, and a test for each of its conditions."""
 
-    proof: FlowpipeClaim
-    largest: Vector
-    middle: Vector
-    rows: list[Vector]
+    proof: AdmissibleClaim
+    tests: list[Vector]
     limits: Vector
 
 
@@ -43,82 +40,32 @@ def control_shield(claim: Any, model: PlainLaws, system: PlainSystem) -> Control
     """Read the claim of a shield for controls."""
     if type(claim) is not dict or "shield" not in claim:
         raise CertificateError("the claim of a shield lacks shield")
-    proof = flowpipe({key: value for key, value in claim.items() if key != "shield"}, model, system)
-    numbers = members(claim["shield"], "the shield", ("largest", "middle", "rows", "limits"))
-    d = len(system.states)
-    return ControlShield(
-        proof,
-        doubles(numbers["largest"], "largest", d),
-        doubles(numbers["middle"], "middle", d),
-        [doubles(row, "rows", d) for row in items(numbers["rows"], "rows", d)],
-        doubles(numbers["limits"], "limits", d),
-    )
+    proof = admissible({key: value for key, value in claim.items() if key != "shield"}, model, system)
+    numbers = members(claim["shield"], "the shield", ("tests", "limits"))
+    count = 2 * len(proof.box) + len(proof.rows)
+    width = len(system.states) + len(system.controls)
+    tests = [doubles(row, "tests", width) for row in items(numbers["tests"], "tests", count)]
+    return ControlShield(proof, tests, doubles(numbers["limits"], "limits", count))
 
 
 def check_control_shield(certificate: Certificate, model: PlainLaws, system: PlainSystem, meter: Meter) -> None:
     """Confirm a proof and the numbers of its shield; raises CertificateError with the reason if one fails."""
     claim = control_shield(plain(certificate.claim), model, system)
-    if any(part.kind == "reach" or part.end is not None or part.start for part in claim.proof.spec):
-        raise CertificateError("a shield is for what holds at all times, from the start and for ever")
-    if not isinstance(system.dynamics, ControlledAffine) or system.observe:
-        raise CertificateError("a shield for controls is about an affine system in discrete time that shows its states")
-    home, _ = followed(certificate, claim.proof, model, system, meter)
-    if home is None:
-        raise CertificateError("a shield needs a proof that ends in a set of its own")
-    _check_limits(claim, home, system, system.dynamics)
+    step = held(certificate, claim.proof, model, system, meter)
+    wrong = errors_of_seen(system, claim.proof.box)
+    seen = [max(abs(low), abs(high)) + e for (low, high), e in zip(claim.proof.box, wrong, strict=True)]
+    sizes = [*seen, *(max(map(abs, side)) for side in system.controls.values())]
+    for (row, most), test, limit in zip(claim.proof.sides, claim.tests, claim.limits, strict=True):
+        meter.spend(20 * len(sizes))
+        if limit + _slack(row, step, test, wrong, sizes) > most:
+            raise CertificateError("a limit of the shield is too close to the edge of its polytope")
 
 
-def _check_limits(claim: ControlShield, home: Home, system: PlainSystem, dynamics: ControlledAffine) -> None:
-    """See that the test, passed in float64, means that the next state is in the home."""
-    if min(claim.largest) < 0:
-        raise CertificateError("sizes of what is seen are not negative")
-    d = len(system.states)
-    seen = _errors_of_seen(claim.largest, system)
-    sizes = _sizes(claim, system, dynamics)
-    skewed = _skew(claim.rows, [[Fraction(value, ONE) for value in row[:d]] for row in home.frame[:d]])
-    off_middle = [abs(Fraction(a, ONE) - b) for a, b in zip(home.middle, claim.middle, strict=False)]
-    count = len(system.states) + len(system.controls)
-    for row, limit in zip(claim.rows, claim.limits, strict=True):
-        moved = [_dot(row, [line[j] for line in dynamics.matrix]) for j in range(d)]
-        spread = sum((abs(a) * e for a, e in zip(moved, seen, strict=True)), Fraction(0))
-        spread += sum(abs(a) * max(map(abs, side)) for a, side in zip(row, system.disturbance, strict=True))
-        spread += sum(abs(a) * gap for a, gap in zip(row, off_middle, strict=True))
-        rounding = 4 * (count + 8) * UNIT * sum(abs(a) * size for a, size in zip(row, sizes, strict=True)) + TINY
-        if limit + spread + rounding > 1 - skewed:
-            raise CertificateError("a limit of the shield is too close to the edge of its set")
-
-
-def _errors_of_seen(largest: Vector, system: PlainSystem) -> Vector:
-    """How far a state may be from what is seen of it, of at most these sizes; it is at most twice as large itself."""
-    noise = system.noise
-    states = [2 * (size + e) + 1 for size, e in zip(largest, noise, strict=True)]
-    return Observation(noise, system.float32).errors(states)
-
-
-def _sizes(claim: ControlShield, system: PlainSystem, dynamics: ControlledAffine) -> Vector:
-    """Sum of the absolute values of all terms of a next state, and of the middle."""
-    controls = [max(map(abs, side)) for side in system.controls.values()]
-    found = []
-    for row, gains, offset, middle in zip(
-        dynamics.matrix, dynamics.input_matrix, dynamics.offset, claim.middle, strict=True
-    ):
-        size = abs(offset) + abs(middle)
-        size += sum(abs(a) * x for a, x in zip(row, claim.largest, strict=True))
-        size += sum(abs(b) * u for b, u in zip(gains, controls, strict=True))
-        found.append(size * (1 + SHARE) + TINY)
-    return found
-
-
-def _skew(rows: list[Vector], frame: list[Vector]) -> Fraction:
-    """Largest row sum of |rows·frame − 1|: how far the rows are from the inverse of the frame."""
-    worst = Fraction(0)
-    for i, row in enumerate(rows):
-        products = [_dot(row, [line[j] for line in frame]) - (i == j) for j in range(len(row))]
-        worst = max(worst, sum(map(abs, products), Fraction(0)))
-    if worst >= 1:
-        raise CertificateError("the rows of the shield are not those of its set")
-    return worst
-
-
-def _dot(row: Vector, column: Vector) -> Fraction:
-    return sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0))
+def _slack(row: Vector, step: Step, test: Vector, wrong: Vector, sizes: Vector) -> Fraction:
+    """How much more than the computed test row·x may be, of the next state x."""
+    ahead = [dot(row, column) for column in zip(*step.matrix, strict=True)]
+    pushes = [dot(row, column) for column in zip(*step.inputs, strict=True)]
+    slack = dot(row, step.offset) + sum(abs(a) * e for a, e in zip(row, step.rest, strict=True))
+    slack += sum(abs(a) * e for a, e in zip(ahead, wrong, strict=True))
+    slack += sum(abs(a - b) * x for a, b, x in zip([*ahead, *pushes], test, sizes, strict=True) if a != b)
+    return slack + 2 * (len(test) + 1) * UNIT * sum(abs(b) * x for b, x in zip(test, sizes, strict=True)) + TINY
