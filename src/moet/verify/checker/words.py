@@ -17,7 +17,7 @@ from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import Affine, Equations, HalfSpace, PlainSystem
 from moet.verify.checker.inputs import claims
 from moet.verify.checker.loops import claims as loop_claims
-from moet.verify.checker.loops.flowpipe.admissible import OWN, admissible
+from moet.verify.checker.loops.flowpipe.admissible import OWN, read_admissible
 from moet.verify.checker.loops.flowpipe.shield import control_shield
 from moet.verify.checker.loops.flowpipe.words import flowpipe_words
 from moet.verify.checker.numbers import between, exactly, name_of, quoted
@@ -72,7 +72,7 @@ def _controlled(kind: str, claim: Any, model: PlainLaws, system: PlainSystem) ->
         control_shield(claim, model, system)
         guarded = ["Behind the shield that this model makes, whatever controls are wanted:"]
     elif kind == "admissible":
-        admissible(claim, model, system)
+        read_admissible(claim, model, system)
     own = {key: value for key, value in claim.items() if key not in (*OWN, "shield")}
     return [*guarded, *flowpipe_words(own, model, system)]
 

@@ -58,7 +58,7 @@ class Law(NamedTuple):
     error: Vector
 
 
-def admissible(claim: Any, model: PlainLaws, system: PlainSystem) -> AdmissibleClaim:
+def read_admissible(claim: Any, model: PlainLaws, system: PlainSystem) -> AdmissibleClaim:
     """Read the claim of such a proof."""
     if type(claim) is not dict or any(key not in claim for key in OWN):
         raise CertificateError(f"the claim lacks {', '.join(OWN)}")
@@ -73,7 +73,7 @@ def admissible(claim: Any, model: PlainLaws, system: PlainSystem) -> AdmissibleC
 
 def check_admissible(certificate: Certificate, model: PlainLaws, system: PlainSystem, meter: Meter) -> None:
     """Confirm a proof of this kind; raises CertificateError with the reason if it fails."""
-    held(certificate, admissible(plain(certificate.claim), model, system), model, system, meter)
+    held(certificate, read_admissible(plain(certificate.claim), model, system), model, system, meter)
 
 
 def held(certificate: Certificate, claim: AdmissibleClaim, model: PlainLaws, system: PlainSystem, meter: Meter) -> Step:

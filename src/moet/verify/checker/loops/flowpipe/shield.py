@@ -19,10 +19,10 @@ from moet.verify.checker.loops.flowpipe.admissible import (
     TINY,
     UNIT,
     AdmissibleClaim,
-    admissible,
     dot,
     errors_of_seen,
     held,
+    read_admissible,
 )
 from moet.verify.checker.loops.flowpipe.step import Step
 from moet.verify.checker.meter import Meter
@@ -40,7 +40,7 @@ def control_shield(claim: Any, model: PlainLaws, system: PlainSystem) -> Control
     """Read the claim of a shield for controls."""
     if type(claim) is not dict or "shield" not in claim:
         raise CertificateError("the claim of a shield lacks shield")
-    proof = admissible({key: value for key, value in claim.items() if key != "shield"}, model, system)
+    proof = read_admissible({key: value for key, value in claim.items() if key != "shield"}, model, system)
     numbers = members(claim["shield"], "the shield", ("tests", "limits"))
     count = 2 * len(proof.box) + len(proof.rows)
     width = len(system.states) + len(system.controls)
