@@ -1,7 +1,7 @@
 """Repeat the tests that depend on other processes beside busy cores: ``python tests/stress.py TIMES [FILE ...]``.
 
-Files of tests are repeated one after the other, those that send signals first, each test so many times in a row in one
-process. A file that fails is left, the others go on, and the exit code says so. With ``--record FILE`` what has passed
+Files of tests are repeated one after the other, those that send signals first, each time in a process of its own, for
+tests of a file may share a server that remembers. A file that fails is left, the others go on, and the exit code says so. With ``--record FILE`` what has passed
 is kept, and not repeated by the next call; delete the file when the code has changed. Other arguments go to pytest,
 such as ``-k interrupt``.
 """
@@ -19,21 +19,8 @@ import pytest
 
 TESTS = Path(__file__).parent
 BUSY = [sys.executable, "-c", "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10**6))"]
-SHARE = 5
-"""Repetitions in one process; after it they are recorded."""
-
 DANGEROUS = ("stopped(", "os.kill", "socket", "browser", "workers=")
 """What files of tests do that may go wrong, the worst first."""
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """This file is the plugin of the processes that it starts, too."""
-    parser.addoption("--repeat", type=int, default=1)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    metafunc.fixturenames.append("repetition")
-    metafunc.parametrize("repetition", range(metafunc.config.getoption("repeat")))
 
 
 def files_of_tests() -> list[str]:
@@ -47,11 +34,10 @@ def files_of_tests() -> list[str]:
     return [str(path.relative_to(TESTS.parent)) for path in sorted(marked, key=rank)]
 
 
-def repeated(file: str, times: int, options: list[str]) -> bool:
-    """Whether all tests of a file pass so many times; so does a file of which no test is chosen."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.stress", f"--repeat={times}", "-m", "processes"]
-    fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    return subprocess.call([*command, *options, file], cwd=TESTS.parent) in fine
+def passes(file: str, options: list[str]) -> bool:
+    """Whether all tests of a file pass; so does a file of which no test is chosen."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "processes", *options, file]
+    return subprocess.call(command, cwd=TESTS.parent) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def main(times: int, record: Path | None, files: list[str], options: list[str]) -> int:
@@ -65,8 +51,8 @@ def main(times: int, record: Path | None, files: list[str], options: list[str]) 
         for file in files:
             while (done := passed.get(file, 0)) < times and file not in failed:
                 print(f"{time.strftime('%H:%M:%S')} {file}: {done} of {times}", flush=True)
-                if repeated(file, min(SHARE, times - done), options):
-                    passed[file] = min(done + SHARE, times)
+                if passes(file, options):
+                    passed[file] = done + 1
                 else:
                     failed.append(file)
                 if record:
