@@ -1,9 +1,9 @@
 """Repeat the tests that depend on other processes beside busy cores: ``python tests/stress.py TIMES [FILE ...]``.
 
 Files of tests are repeated one after the other, those that send signals first, each time in a process of its own, for
-tests of a file may share a server that remembers. A file that fails is left, the others go on, and the exit code says so. With ``--record FILE`` what has passed
-is kept, and not repeated by the next call; delete the file when the code has changed. Other arguments go to pytest,
-such as ``-k interrupt``.
+tests of a file may share a server that remembers. A file that fails is left, the others go on, and the exit code says
+so. With ``--record FILE`` what has passed is kept, and not repeated by the next call; delete the file when the code has
+changed. Other arguments go to pytest, such as ``-k interrupt``.
 """
 
 import argparse
