@@ -106,7 +106,7 @@ def test_two_hard_trees():
 
 
 def test_more_experts_have_scores():
-    mixture = Mixture([[0, 0], [1.5, 0], [-1, 0.25]], [0, -2, 0.5], [stump(0)] * 3, [0, 1])
+    mixture = Mixture([[0, 0], [1.5, 0], [-1, 0.25]], [0, -2, 0.5], [stump(k) for k in range(3)], [0, 1])
     assert rules(mixture).splitlines()[2:6] == [
         "gate: the expert with the largest score answers, the first of them if tied",
         "  score 0 = 0",
