@@ -1,12 +1,14 @@
 """Reasons for one answer: every number is checked against the model itself."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
-from moet import Box, Mixture, Tree, explain
+from moet import Box, Mixture, Schema, Tree, explain
 from moet.errors import InputError
+from moet.model.schema import Column
 from moet.verify import Unknown
 
 SIZES = [(n_experts, depth) for n_experts in (1, 2, 5) for depth in (0, 3)]
@@ -203,3 +205,12 @@ def test_a_search_that_needs_bounds_leaves_the_rest_of_the_reasons():
     assert explain.why(model, [2.0], domain=Box(x0=(0, 3))).closest.point is None
     with pytest.raises(InputError, match="no feature"):
         explain.why(model, [2.0], domain=Box(x1=(0, 3)))
+
+
+def test_ties_beyond_the_range_of_a_column_are_not_told():
+    columns = [Column("Age", "integer", ("Age",), 19, 75), Column("Duration", "integer", ("Duration",), 4, 72)]
+    trees = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    model = Mixture([[0, 0], [1, -1]], [0, 0], trees, ["bad", "good"], schema=Schema(columns))
+    told = str(explain.why(model, [30, 70]))
+    assert re.search(r"Age +30 +-30 +70\n", told)
+    assert re.search(r"Age +20 +-20\n", str(explain.why(model, [20, 80])))  # a tie at 80 is beyond the range

@@ -10,7 +10,7 @@ from moet.explain.columns import Columns
 from moet.explain.law_reasons import Law, WhyLaw
 from moet.explain.reasons import Check, Opinion, Reasons, Why
 from moet.explain.text import INDENT, number, probability
-from moet.model.schema import Schema
+from moet.model.schema import Column, Schema
 from moet.model.text import count, printable
 
 DIGITS = 4
@@ -108,7 +108,7 @@ def _gate_by_column(why: Reasons, schema: Schema) -> Iterator[str]:
     rows = []
     for column, features in schema.places:
         pull = math.fsum(contest.pulls[k] for k in features)
-        tie = "" if column.labels else _tie(contest.ties_at[features[0]])
+        tie = "" if column.labels else _possible_tie(contest.ties_at[features[0]], column)
         rows.append((pull, [printable(column.name), _cell(row[column.name]), _signed(pull), tie]))
     order = sorted(rows, key=lambda entry: -abs(entry[0]))
     listed = [line for _, line in order[:MOST_PULLS]]
@@ -116,6 +116,15 @@ def _gate_by_column(why: Reasons, schema: Schema) -> Iterator[str]:
         listed.append([f"({len(others)} more)", "", _signed(math.fsum(pull for pull, _ in others)), ""])
     listed.append(["(constant)", "", _signed(contest.bias), ""])
     yield from _table(["", "value", f"pulls for {contest.winner}", "ties at"], listed)
+
+
+def _possible_tie(value: float | None, column: Column) -> str:
+    """Where the experts tie, if that is within the range of the column: Age = -19 is nobody's."""
+    if value is not None and (
+        column.low is not None and column.high is not None and not column.low <= value <= column.high
+    ):
+        return ""
+    return _tie(value)
 
 
 def _cell(value: Any) -> str:
