@@ -106,9 +106,10 @@ class _Search:
             step = step_on(self._system, self._mixture, *_finite(low, high), self._deadline)
             low, high = low + step.bend, high - step.bend
             law = law_on(self._system, self._mixture, *_finite(low, high))
-            grown = _Grown(self._system, step, law, self._base(step, law), low, high, self._deadline)
+            base = self._base(step, law)
+            grown = _Grown(self._system, step, law, base, low, high, self._deadline)
             if np.all(np.isfinite(low) & np.isfinite(high)):
-                return self._written(grown, step, law)
+                return self._written(grown, base)
             low, high = grown.bounding_box()
         raise Stopped("the limits do not bound all states")
 
@@ -125,19 +126,18 @@ class _Search:
         )
 
     def _base(self, step: Step, law: Law) -> list[Limit]:
-        """Limits of states, and of controls, at one time."""
+        """Limits of states, and of controls, at one time: as the checker asks about them, in its order."""
         found = []
         for row, bound in self._conditions:
-            bend = float_above(Fraction(float(np.abs(np.array(row, np.float64)) @ step.bend)))
-            found.append(Limit(row, bound - Fraction(bend)))
+            bend = Fraction(float(np.abs(np.array(row, np.float64)) @ step.bend))
+            found.append(Limit(row, bound - bend))
         for gain, constant, error, low, high in zip(*law, strict=True):
-            room, below = Fraction(error) + Fraction(constant), Fraction(error) - Fraction(constant)
-            if gain.any():
-                row = [Fraction(a) for a in gain.tolist()]
-                found += [Limit(row, Fraction(high) - room), Limit([-a for a in row], -Fraction(low) - below)]
+            row = [Fraction(a) for a in gain.tolist()]
+            found.append(Limit(row, Fraction(high) - Fraction(error) - Fraction(constant)))
+            found.append(Limit([-a for a in row], Fraction(constant) - Fraction(error) - Fraction(low)))
         return found
 
-    def _written(self, grown: _Grown, step: Step, law: Law) -> Certificate:
+    def _written(self, grown: _Grown, base: list[Limit]) -> Certificate:
         claim = {
             "model": digest(self._mixture),
             "system": self._system.digest,
@@ -146,13 +146,7 @@ class _Search:
             **grown.document(),
         }
         certificate = Certificate(KIND, claim)
-        bends = [Fraction(float(np.abs(np.array(row, np.float64)) @ step.bend)) for row, _ in self._conditions]
-        asked = [Limit(row, bound - bend) for (row, bound), bend in zip(self._conditions, bends, strict=True)]
-        for gain, constant, error, low, high in zip(*law, strict=True):
-            row = [Fraction(a) for a in gain.tolist()]
-            asked += [Limit(row, Fraction(high - constant - error))]
-            asked += [Limit([-a for a in row], Fraction(constant - error - low))]
-        for limit in (*asked, *map(grown.ahead, grown.sides())):
+        for limit in (*base, *map(grown.ahead, grown.sides())):
             _write(certificate, grown.multipliers(limit))
         return certificate
 
