@@ -320,16 +320,9 @@ def _judge(proof: Proof, rng: np.random.Generator) -> None:
 def _shielded(shield: dict[str, Any], plant: Plant, policy: Any, rng: np.random.Generator) -> Any:
     """What the description of a shield says: a wanted control if the test allows it, and the policy's otherwise."""
     wanted = [float(rng.choice([float(low), float(high)])) for _, (low, high) in plant.controls]
-    largest, middle, rows, limits = (np.array(shield[name], float) for name in ("largest", "middle", "rows", "limits"))
-    dynamics = plant.dynamics
-    matrix, inputs = (
-        np.array([[float(Fraction(v)) for v in row] for row in dynamics[name]]) for name in ("matrix", "input_matrix")
-    )
-    offset = np.array([float(Fraction(v)) for v in dynamics["offset"]])
+    tests, limits = (np.array(shield[name], float) for name in ("tests", "limits"))
 
     def act(x: list[float]) -> Any:
-        test = rows @ (matrix @ np.array(x) + inputs @ np.array(wanted) + offset - middle)
-        allowed = np.all(np.abs(x) <= largest) and np.all(np.abs(test) <= limits)
-        return wanted if allowed else policy(x)
+        return wanted if np.all(tests @ np.array([*x, *wanted]) <= limits) else policy(x)
 
     return act
