@@ -89,6 +89,13 @@ def test_no_more_inputs_are_doubtful_than_the_bound_says(scale):
         assert most < 1e-9 * scale + 1e-9
 
 
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-150, 1e150])
+@pytest.mark.parametrize("side", [0.0, 5e-324, 1.0, 1e150])
+def test_the_bound_of_doubtful_inputs_is_a_share_whatever_the_numbers_are(weight, side):
+    model = Mixture([[0.0, 0.0], [weight, 0.0]], [1.0, 2.0], [A, B], ["a", "b"])
+    assert 0.0 <= most_doubtful([model], np.zeros(2), np.array([side, 1e308])) <= 1.0
+
+
 def test_a_bound_that_says_little_is_a_caveat():
     # along the one feature the difference of the logits changes by less than they are rounded
     model = Mixture([[0.0], [1e-3]], [1e14, 1e14 - 1e3], [A, B], ["a", "b"])

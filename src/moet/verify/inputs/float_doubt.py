@@ -54,8 +54,8 @@ def _most_doubtful(mixture: BaseMixture, lo: Floats, hi: Floats) -> float:
         return float(len(bias) > 1)
     error = (len(lo) + 3) * UNIT * size + _UNDERFLOW
     e, k = np.triu_indices(len(bias), 1)
-    change = np.max(np.abs(weights[e] - weights[k]) * (hi - lo), axis=1)
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):
+        change = np.max(np.nan_to_num(np.abs(weights[e] - weights[k]) * (hi - lo), posinf=np.inf), axis=1)
         return float(np.sum(np.minimum(1.0, 2.0 * (error[e] + error[k]) / change)))
 
 
