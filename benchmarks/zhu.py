@@ -22,8 +22,8 @@ from sklearn.neural_network import MLPRegressor
 
 from moet import MoETRegressor
 from moet.distill import Teacher, distill
-from moet.distill.control_law import ControlLaw, control_law, control_regulators
 from moet.distill.plant import action_box
+from moet.distill.regulators import ControlLaw, control_law, control_regulators
 from moet.jit import cpu_seconds_of_compiling
 from moet.shield import ControlShield
 from moet.study.archcomp.zhu import ZHU

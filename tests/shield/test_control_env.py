@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from moet.distill.control_law import control_law
+from moet.distill import control_law
 from moet.distill.plant import PlantEnv
 from moet.errors import InputError
 from moet.shield import ControlShield, ShieldedEnv

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from moet.distill.control_law import control_law
+from moet.distill import control_law
 from moet.errors import ExportError
 from moet.shield import ControlShield
 from moet.shield.control_header import control_c

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from moet.distill.control_law import control_law
+from moet.distill import control_law
 from moet.errors import CertificateError, InputError
 from moet.shield import ControlShield
 from moet.shield.controls import sides_of

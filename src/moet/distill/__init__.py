@@ -17,14 +17,17 @@ from moet.teachers.teacher import Teacher
 
 if TYPE_CHECKING:
     from moet.distill.lqr import SafeLaw, safe_law
+    from moet.distill.regulators import ControlLaw, control_law
 
 __all__ = [
+    "ControlLaw",
     "Distillation",
     "DistilledClassifier",
     "Evaluation",
     "Policy",
     "SafeLaw",
     "Teacher",
+    "control_law",
     "distill",
     "evaluate",
     "imitate",
@@ -33,7 +36,9 @@ __all__ = [
     "tune",
 ]
 
-__getattr__ = loader(__name__, {"SafeLaw": "lqr", "safe_law": "lqr"})
+__getattr__ = loader(
+    __name__, {"SafeLaw": "lqr", "safe_law": "lqr", "ControlLaw": "regulators", "control_law": "regulators"}
+)
 
 
 def __dir__() -> list[str]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from moet.distill.control_law import ControlLaw, control_law
 from moet.distill.dataset import Sample
 from moet.distill.judging import GIVEN_UP, LONG, Loop, candidate_of, decided, failing_run
 from moet.distill.outcome import Candidate, Distillation
+from moet.distill.regulators import ControlLaw, control_law
 from moet.distill.student import fit_student
 from moet.errors import InputError
 from moet.model.regression.mixture import RegressionMixture

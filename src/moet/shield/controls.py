@@ -43,7 +43,7 @@ class ControlShield:
         Proof that ``policy`` keeps ``system`` safe for ever, as :func:`moet.verify.safe` finds it for one affine law
         (kind ``"admissible"``), or the certificate of a shield. It is checked, with all numbers of the shield.
     policy : RegressionMixture, fitted regressor, policy or path
-        One affine law; :func:`moet.distill.control_law.control_law` finds one that a system yields by itself.
+        One affine law; :func:`moet.distill.control_law` finds one that a system yields by itself.
     system : System
         With controls, in discrete or continuous time; the policy sees its states.
 
@@ -61,7 +61,7 @@ class ControlShield:
 
     Examples
     --------
-    >>> from moet.distill.control_law import control_law
+    >>> from moet.distill import control_law
     >>> from moet.shield import ControlShield
     >>> from moet.verify import systems
     >>> cart = systems.AffineSystem("cart", states=["place", "speed"], controls={"push": (-1, 1)},
@@ -191,7 +191,7 @@ def _extended(proof: Certificate, mixture: RegressionMixture, system: System) ->
     if proof.kind != "admissible":
         raise CertificateError(
             f"a shield for controls needs a proof that one affine law is safe for ever, and this is one of kind "
-            f"{proof.kind!r}: moet.distill.control_law.control_law(system) finds a law and its proof"
+            f"{proof.kind!r}: moet.distill.control_law(system) finds a law and its proof"
         )
     return proof.claiming("control_shield", {**proof.claim, "shield": _numbers(proof.claim, mixture, system)})
 

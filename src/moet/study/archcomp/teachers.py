@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.distill.control_law import step_matrices
 from moet.distill.lqr import gain_of
+from moet.distill.regulators import step_matrices
 from moet.evolution import Evolution, careful_mean
 from moet.model.regression.mixture import RegressionMixture
 from moet.model.regression.tree import RegressionTree

@@ -59,7 +59,7 @@ def control_law(system: System, *, cpu_limit: float = 60.0, widen: bool = False)
 
     Examples
     --------
-    >>> from moet.distill.control_law import control_law
+    >>> from moet.distill import control_law
     >>> from moet.verify import systems
     >>> cart = systems.AffineSystem("cart", states=["place", "speed"], controls={"push": (-1, 1)},
     ...     matrix=[[1, "0.1"], [0, 1]], input_matrix=[[0], ["0.1"]],
