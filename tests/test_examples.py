@@ -27,6 +27,7 @@ def test_the_examples_of(name, tmp_path, monkeypatch):
 
 HANDED_OUT = {
     "Batch",
+    "ControlLaw",
     "Differences",
     "Distillation",
     "Evaluation",
