@@ -11,18 +11,7 @@ from moet.envs.rollout import play
 from moet.errors import InputError, MoetWarning
 from moet.shield import ControlShield
 from moet.verify import check, systems
-
-
-def cart(**changes):
-    description = {
-        "states": ["place", "speed"],
-        "controls": {"push": (-1, 1)},
-        "matrix": [[1, "0.1"], [0, 1]],
-        "input_matrix": [["0.005"], ["0.1"]],
-        "initial": {"place": ("-0.1", "0.1"), "speed": ("-0.1", "0.1")},
-        "safe": ["-1 <= place <= 1", "-1 <= speed <= 1"],
-    }
-    return systems.AffineSystem("cart", **(description | changes))
+from tests.verify.plants import cart
 
 
 def teacher(act):

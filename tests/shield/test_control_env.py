@@ -8,19 +8,7 @@ from moet.distill import control_law
 from moet.distill.plant import PlantEnv
 from moet.errors import InputError
 from moet.shield import ControlShield, ShieldedEnv
-from moet.verify import systems
-
-
-def cart(**changes):
-    description = {
-        "states": ["place", "speed"],
-        "controls": {"push": (-1, 1)},
-        "matrix": [[1, "0.1"], [0, 1]],
-        "input_matrix": [["0.005"], ["0.1"]],
-        "initial": {"place": ("-0.1", "0.1"), "speed": ("-0.1", "0.1")},
-        "safe": ["-1 <= place <= 1", "-1 <= speed <= 1"],
-    }
-    return systems.AffineSystem("cart", **(description | changes))
+from tests.verify.plants import cart
 
 
 @pytest.fixture(scope="module")

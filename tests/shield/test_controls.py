@@ -10,22 +10,16 @@ from moet.distill import control_law
 from moet.errors import CertificateError, InputError
 from moet.shield import ControlShield
 from moet.shield.controls import sides_of
-from moet.verify import check, safe, systems
+from moet.verify import check, safe
+from tests.verify import plants
+
+STATES = ("place", "speed")
 
 
 def cart(**changes):
     """A cart that is pushed; what is seen is noisy, and every step is disturbed."""
-    description = {
-        "states": ["place", "speed"],
-        "controls": {"push": (-1, 1)},
-        "matrix": [[1, "0.1"], [0, 1]],
-        "input_matrix": [["0.005"], ["0.1"]],
-        "initial": {"place": ("-0.1", "0.1"), "speed": ("-0.1", "0.1")},
-        "safe": ["-1 <= place <= 1", "-1 <= speed <= 1"],
-        "disturbance": {"place": "0.001", "speed": "0.001"},
-        "observation_error": {"place": "0.002", "speed": "0.002"},
-    }
-    return systems.AffineSystem("cart", **(description | changes))
+    noise = {"disturbance": dict.fromkeys(STATES, "0.001"), "observation_error": dict.fromkeys(STATES, "0.002")}
+    return plants.cart(**(noise | changes))
 
 
 @pytest.fixture(scope="module")

@@ -71,3 +71,16 @@ def law(slopes: list[list[float]], values: list[float], outputs: list[str], **bo
     """One affine law for all states."""
     leaf = RegressionTree.leaf(values, slope=slopes)
     return RegressionMixture([[0.0] * len(slopes[0])], [0.0], [leaf], outputs, **bounds)
+
+
+def cart(**changes):
+    """A cart that is pushed, step by step."""
+    description = {
+        "states": ["place", "speed"],
+        "controls": {"push": (-1, 1)},
+        "matrix": [[1, "0.1"], [0, 1]],
+        "input_matrix": [["0.005"], ["0.1"]],
+        "initial": {"place": ("-0.1", "0.1"), "speed": ("-0.1", "0.1")},
+        "safe": ["-1 <= place <= 1", "-1 <= speed <= 1"],
+    }
+    return systems.AffineSystem("cart", **(description | changes))

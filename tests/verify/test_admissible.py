@@ -13,24 +13,13 @@ from moet.errors import CertificateError
 from moet.shield.controls import sides_of
 from moet.verify import Proved, check, safe, systems
 from moet.verify.systems.controls import clipped
+from tests.verify.plants import cart
 
 
 def law(gain, constant=0.0, states=("place", "speed"), **bounds):
     leaf = RegressionTree.leaf([constant], slope=[list(gain)])
     zeros = [[0.0] * len(states)]
     return RegressionMixture(zeros, [0.0], [leaf], ["push"], feature_names=list(states), **bounds)
-
-
-def cart(**changes):
-    description = {
-        "states": ["place", "speed"],
-        "controls": {"push": (-1, 1)},
-        "matrix": [[1, "0.1"], [0, 1]],
-        "input_matrix": [["0.005"], ["0.1"]],
-        "initial": {"place": ("-0.1", "0.1"), "speed": ("-0.1", "0.1")},
-        "safe": ["-1 <= place <= 1", "-1 <= speed <= 1"],
-    }
-    return systems.AffineSystem("cart", **(description | changes))
 
 
 def flowing(**changes):
