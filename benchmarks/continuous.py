@@ -13,7 +13,7 @@ import argparse
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,6 @@ class Plan:
     rollouts: int = 10
     tuning: int = 0
     selection: int = 50
-    tuning_rollouts: int = 16
 
     @property
     def key(self) -> str:
@@ -64,10 +63,8 @@ def plans() -> list[Plan]:
             critic = "uniform" if agent == "ppo" else "q_gap"
             plan = Plan("pendulum", f"{agent}_Pendulum-v1", "Pendulum-v1", 4, 0, seed, critic, 12, 5, tuning=20_000)
             found.append(plan)
-    for seed in range(3):
-        for few in (8, 16):
-            plan = Plan("tuned-lander", zoo, lander, 2, 0, seed, iterations=4, selection=20, tuning=6_000)
-            found.append(replace(plan, tuning_rollouts=few))
+    found += [Plan("tuned-lander", zoo, lander, 2, 0, seed, iterations=4, selection=20, tuning=24_000)
+              for seed in range(3)]  # fmt: skip
     found += [Plan("swimmer", "bundled", "Swimmer-v5", 1, 0, seed, iterations=3, rollouts=2, selection=3)
               for seed in range(3)]  # fmt: skip
     found += [Plan("walker", f"a2c_{walker}", walker, 3, 0, seed, iterations=6, rollouts=5, selection=8)
@@ -112,7 +109,7 @@ def row(plan: Plan) -> dict:
     found = {"distilled": measured(run.policy, teacher, guided), "distilling": seconds}
     if plan.tuning:
         begin = time.process_time()
-        better = tune(run.policy, episodes=plan.tuning, rollouts=plan.tuning_rollouts, seed=plan.seed)
+        better = tune(run.policy, episodes=plan.tuning, seed=plan.seed)
         seconds = time.process_time() - begin
         found |= {"tuned": measured(better, teacher, guided), "tuning": seconds}
     return found
@@ -123,7 +120,7 @@ def show(rows: dict) -> None:
     groups: dict[tuple, list] = {}
     for plan in plans():
         if plan.key in rows:
-            group = (plan.table, plan.agent, plan.experts, plan.depth, f"{plan.importance} {plan.tuning_rollouts}")
+            group = (plan.table, plan.agent, plan.experts, plan.depth, plan.importance)
             groups.setdefault(group, []).append(rows[plan.key])
     for (table, agent, experts, depth, importance), members in groups.items():
         for stage in ("distilled", "tuned"):
