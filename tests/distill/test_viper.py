@@ -14,6 +14,9 @@ from moet.errors import CheckpointError, InputError, MoetWarning, TeacherError
 
 from .conftest import linear_scores
 
+# so few rounds are enough to see that it learns
+pytestmark = pytest.mark.filterwarnings("ignore::moet.errors.FarBelowWarning")
+
 QUICK = {"iterations": 3, "rollouts_per_iteration": 4, "selection_episodes": 5}
 
 
@@ -119,7 +122,6 @@ def test_a_checkpoint_of_another_student_is_refused(teacher, student, tmp_path):
     ids=lambda student: type(student).__name__,
 )
 @pytest.mark.parametrize("weighting", ["weight", "resample"])
-@pytest.mark.filterwarnings("ignore::moet.errors.FarBelowWarning")  # so few rounds are enough to see that it learns
 def test_any_classifier_can_be_the_student(teacher, other, weighting):
     run = distill(teacher, "cartpole", other, **QUICK, weighting=weighting)
     assert run.score.reward > 150
@@ -130,7 +132,6 @@ def same_type(actions):
     return actions.dtype == np.int64 and set(actions.tolist()) <= {0, 1}
 
 
-@pytest.mark.filterwarnings("ignore::moet.errors.FarBelowWarning")
 def test_a_student_without_weights_must_be_resampled(teacher):
     with pytest.raises(InputError, match="takes no sample_weight; distil with weighting='resample'"):
         distill(teacher, "cartpole", KNeighborsClassifier(), **QUICK)

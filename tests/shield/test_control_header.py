@@ -12,6 +12,8 @@ from moet.shield.control_header import control_c
 from moet.verify import systems
 from tests.processes import run as run_process
 
+pytestmark = pytest.mark.processes
+
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 MAIN = """

@@ -59,13 +59,14 @@ class Named(NamedTuple):
         return any(source is not None for source in self)
 
 
-def chosen_task(task: str | None) -> Task:
+def chosen_task(task: str | None, env: str | None) -> Task:
     """The task named on the command line, from the catalogue or by its Gymnasium id."""
     from moet.envs.catalog import resolve
 
-    if task is None:
-        raise InputError("name a task, see `moet tasks`, or a Gymnasium id: moet distill CartPole-v1 --sb3 agent.zip")
-    return resolve(task)
+    match task, env:
+        case (str(name), None) | (None, str(name)):
+            return resolve(name)
+    raise InputError("name a task, see `moet tasks`, or a Gymnasium id: moet distill CartPole-v1 --sb3 agent.zip")
 
 
 def chosen_teacher(

@@ -36,6 +36,7 @@ def distill(
     task: Annotated[
         str | None, typer.Argument(help="Task of the catalogue (`moet tasks`), or any Gymnasium id.")
     ] = None,
+    env: Annotated[str | None, typer.Option(hidden=True, help="Another way to name the task.")] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
     onnx: Onnx = None,
@@ -116,9 +117,9 @@ def distill(
 
         if experts is None and depth is None:  # without an environment no size can be tried
             experts, depth = 4, 3
-        distill_recorded(data, output, task, _student(experts, depth, hard, boosted, tree), seed, as_json)
+        distill_recorded(data, output, task or env, _student(experts, depth, hard, boosted, tree), seed, as_json)
         return
-    chosen = chosen_task(task)
+    chosen = chosen_task(task, env)
     teacher = chosen_teacher(chosen, named, normalize, activation, trust)
     from moet import save
     from moet.distill import distill as run_distillation

@@ -297,7 +297,8 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self, question: Callable[[Mixture, ArrayLike], NDArray[np.float64]], X: ArrayLike
     ) -> NDArray[np.float64]:
         """What the mixture says of rows that are checked as scikit-learn wants it."""
-        return question(self.mixture_, rows_to_answer(self, X))
+        rows = rows_to_answer(self, X)  # first: it says so if nothing was fitted
+        return question(self.mixture_, rows)
 
     def _check_training(self, boosting: bool) -> None:
         """Refuse settings that do not go together."""

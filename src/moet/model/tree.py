@@ -100,7 +100,7 @@ class Tree(BaseTree):
     --------
     >>> from moet import Tree
     >>> Tree.leaf([0.25, 0.75])
-    Tree(1 leaves, depth 0)
+    Tree(1 leaf, depth 0)
     >>> links = {"left": [1, -1, -1], "right": [2, -1, -1]}
     >>> Tree(feature=[0, -1, -1], threshold=[0.5, 0, 0], value=[[0.5, 0.5], [1, 0], [0, 1]], **links)
     Tree(2 leaves, depth 1)
