@@ -34,6 +34,11 @@ def test_the_page_tells_claims_rows_and_groups(page):
     assert "<b>male" not in text
 
 
+def test_the_page_has_no_style_that_its_own_policy_forbids(page):
+    assert "style-src 'sha256-" in page[1]
+    assert ' style="' not in page[1]
+
+
 def test_certificates_that_are_attached_prove_what_the_page_says(page, tmp_path):
     model, text = page
     found = re.findall(r'download="([^"]+)" href="data:application/octet-stream;base64,([^"]+)"', text)

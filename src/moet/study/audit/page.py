@@ -115,14 +115,14 @@ def _picture(curve: Sequence[tuple[float, Robust]], found: Audit) -> str:
     points = " ".join(f"{40 + 340 * r / largest:.1f},{190 - 170 * v:.1f}" for r, v in values)
     ticks = "".join(
         f'<text x="4" y="{194 - 170 * v:.0f}">{v:g}</text><line x1="40" x2="380" y1="{190 - 170 * v:.0f}" '
-        f'y2="{190 - 170 * v:.0f}" style="stroke: var(--line)"/>'
+        f'y2="{190 - 170 * v:.0f}"/>'
         for v in (0.0, 0.5, 1.0)
     )
     marks = "".join(f'<text x="{34 + 340 * r / largest:.0f}" y="206">{r:g}</text>' for r, _ in values[2:])
     name = "rows that keep their answers" if found.labels is None else "certified accuracy"
     return (
         f'<svg viewBox="0 0 400 225" role="img" aria-label="{name} by radius">{ticks}{marks}'
-        f'<polyline points="{points}" fill="none" style="stroke: var(--accent)" stroke-width="2"/>'
+        f'<polyline points="{points}"/>'
         f'<text x="150" y="222">{name}, by radius</text></svg>'
     )
 
