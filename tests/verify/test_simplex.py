@@ -77,3 +77,7 @@ def test_no_rows_and_fixed_variables():
 
 def test_a_row_that_nothing_satisfies():
     assert solve([1.0], [[0.0]], [-1.0], [0.0], [1.0]).status == EMPTY
+
+
+def test_a_box_whose_size_overflows_is_unsure_and_nothing_warns():
+    assert solve([1.0], np.zeros((0, 1)), [], [-1.7e308], [1.7e308]).status == UNSURE

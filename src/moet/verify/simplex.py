@@ -371,10 +371,10 @@ def solve(
         Stop as soon as the maximum is proven to be below this.
     """
     low, high = np.asarray(low, float), np.asarray(high, float)
-    middle, radius = (low + high) / 2, (high - low) / 2
     c, A, b = np.asarray(objective, float), np.asarray(A, float).reshape(-1, len(low)), np.asarray(b, float)
     d, m = len(low), len(b)
     with np.errstate(over="ignore", invalid="ignore"):
+        middle, radius = (low + high) / 2, (high - low) / 2
         scale = np.abs(A) @ radius
         scale[scale == 0.0] = 1.0
         weight = float(np.abs(c) @ radius) or 1.0
