@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from attack.soft import attack_soft
 
 from moet import Mixture, Tree
 from moet.errors import CertificateError
@@ -182,3 +183,8 @@ def test_proofs_about_extreme_soft_models_hold_for_awkward_inputs(seed):
         assert found.checked
         near = np.abs(X - middle).max(axis=1) < found.distance
         assert set(model.predict(X[near]).tolist()) <= {label}
+
+
+@pytest.mark.parametrize("seed", [30000458, 30000578])  # steep gates at the least number; experts that tie
+def test_what_the_search_proves_of_nasty_soft_models_is_accepted(seed):
+    attack_soft(seed)

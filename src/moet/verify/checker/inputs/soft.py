@@ -34,6 +34,9 @@ from moet.verify.checker.meter import cost
 
 _SPLIT, _SURE, _SAME = 0, 3, 4
 _COORDINATE_BITS = 128
+_ALL_BITS = 1074
+"""Binary places of coordinates; of every float64 number, for gates whose weights make the places after them count."""
+_LARGE_WEIGHT = 2**64
 _LARGEST_LOGIT = 2**1020
 _MOST_WAITING = 10**7
 
@@ -177,7 +180,9 @@ class _Bounds:
         rows = [[Fraction(number) for number in (*w, b)] for w, b in zip(model.weights, model.bias, strict=True)]
         scale = lcm(*(number.denominator for row in rows for number in row))  # a power of two
         self._gate = [[int(number * scale) for number in row] for row in rows]
-        self._shift = scale.bit_length() - 1 + _COORDINATE_BITS - BITS
+        is_steep = any(abs(weight) > _LARGE_WEIGHT for *weights, _ in rows for weight in weights)
+        self._places = _ALL_BITS if is_steep else _COORDINATE_BITS
+        self._shift = scale.bit_length() - 1 + self._places - BITS
         self._slack = _slacks(rows, whole) if len(rows) > 1 else [0]
         # leaf probabilities rounded down and up
         self._down = [[[_floor(p, BITS) for p in row] for row in tree.value] for tree in model.trees]
@@ -192,15 +197,15 @@ class _Bounds:
         self._meter.spend(self._price)
         if any(side.low > side.high or (side.above and side.low == side.high) for side in box):
             return set()
-        low = [_floor(side.low, _COORDINATE_BITS) for side in box]
-        high = [-_floor(-side.high, _COORDINATE_BITS) for side in box]
+        low = [_floor(side.low, self._places) for side in box]
+        high = [-_floor(-side.high, self._places) for side in box]
         leaves = [_reached(tree, box) for tree in self._trees]
         return self._soft_winners(low, high, leaves) if self._soft else self._hard_winners(low, high, leaves)
 
     def _difference(self, e: int, r: int, low: list[int], high: list[int]) -> tuple[int, int]:
         """Bounds of logit e less logit r, rounding included."""
         *weights, bias = (a - b for a, b in zip(self._gate[e], self._gate[r], strict=True))
-        least = most = bias << _COORDINATE_BITS
+        least = most = bias << self._places
         for w, u, v in zip(weights, low, high, strict=True):
             if w > 0:
                 least += w * u
@@ -223,13 +228,22 @@ class _Bounds:
     def _soft_winners(self, low: list[int], high: list[int], leaves: list[list[int]]) -> set[int]:
         middle = [a + b for a, b in zip(low, high, strict=True)]
         logits = [
-            sum(w * m for w, m in zip(row, middle, strict=False)) + (row[-1] << (_COORDINATE_BITS + 1))
+            sum(w * m for w, m in zip(row, middle, strict=False)) + (row[-1] << (self._places + 1))
             for row in self._gate
         ]
-        best = logits.index(max(logits))
+        first = logits.index(max(logits))
+        found = self._winners_beside(first, low, high, leaves)
+        for reference in range(len(logits)):  # where experts tie, the search may have taken another; all are right
+            if len(found) > 1 and reference != first:
+                self._meter.spend(self._price)
+                found &= self._winners_beside(reference, low, high, leaves)
+        return found
+
+    def _winners_beside(self, reference: int, low: list[int], high: list[int], leaves: list[list[int]]) -> set[int]:
+        """Classes that may win, as far as differences from the logit of one expert tell."""
         least, most, largest = [], [], 0
         for e in range(len(self._trees)):
-            a, b = self._difference(e, best, low, high) if e != best else (0, 0)
+            a, b = self._difference(e, reference, low, high) if e != reference else (0, 0)
             if b > LARGEST:
                 return set(range(self._n_classes))
             least.append(exponential(a)[0])
