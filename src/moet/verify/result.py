@@ -66,7 +66,7 @@ class Verdict:
         return "\n".join([f"{type(self).__name__}: {self._told()}", *(f"Note: {caveat}" for caveat in self.caveats)])
 
     def _told(self) -> str:
-        raise NotImplementedError
+        return self.claim or "see its parts"
 
     def _repr_html_(self) -> str:
         from moet.notebook import verdict_html
