@@ -11,7 +11,7 @@ from typing import NamedTuple
 from moet import teachers
 from moet.teachers import Teacher
 
-BUNDLED = ("cartpole", "mountaincar", "acrobot", "pendulum", "lunarlander", "gridworld")
+BUNDLED = ("cartpole", "mountaincar", "acrobot", "pendulum", "lunarlander", "gridworld", "pong", "pong-18")
 PUBLISHED = ("cartpole", "mountaincar", "acrobot", "lunarlander")
 SUCCESSORS = {"LunarLander-v2": "LunarLander-v3", "LunarLanderContinuous-v2": "LunarLanderContinuous-v3"}
 """Environments that are no more, and what there is instead."""

@@ -1,5 +1,6 @@
 """What tests rely on: whatever they start ends, and nothing waits for ever."""
 
+import ast
 import json
 import os
 import re
@@ -19,6 +20,11 @@ STARTS = re.compile(
     r"\b(subprocess\.(run|call|check_call|check_output|Popen)|os\.(system|popen|posix_spawn|spawn\w*))\("
 )
 
+HAZARDS = re.compile(
+    r"\bworkers=[2-9]|--workers|\bn_jobs=[2-9]|\bos\.kill\(|\bsocket\.|raise_signal|\burlopen\(|serve_forever"
+)
+"""What tests do, beside starting programs, that ends in processes, signals or sockets."""
+
 
 def alive(number: int) -> bool:
     """Whether a process runs; one that nobody has asked for its code is dead."""
@@ -33,11 +39,35 @@ def test_tests_start_processes_in_one_place_only():
     assert starting == {"processes.py", "stress.py", Path(__file__).name}
 
 
-def test_files_that_start_processes_have_the_mark_that_stress_repeats():
-    for path in FOLDER.rglob("test_*.py"):
-        text = path.read_text(encoding="utf-8")
-        if re.search(r"^from tests\.(processes|browser) import", text, re.MULTILINE):
-            assert "mark.processes" in text, path
+def test_every_test_that_may_hang_has_the_mark_that_stress_repeats():
+    unmarked = [f"{path.relative_to(FOLDER)}: {name}" for path in FOLDER.rglob("test_*.py") for name in _unmarked(path)]
+    assert not unmarked
+
+
+def _unmarked(path: Path) -> list[str]:
+    """Tests of a file that start processes, or ask a helper or a fixture that does, without the mark."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if any(isinstance(line, ast.Assign) and "mark.processes" in ast.unparse(line) for line in tree.body):
+        return []
+    hazards = _imported_hazards(tree) | {"browser", "server"}
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    while more := {name for name, node in functions.items() if name not in hazards and _is_hazard(node, hazards)}:
+        hazards |= more
+    tests = (functions[name] for name in sorted(hazards & functions.keys()) if name.startswith("test_"))
+    return [test.name for test in tests if not any("mark.processes" in ast.unparse(d) for d in test.decorator_list)]
+
+
+def _imported_hazards(tree: ast.Module) -> set[str]:
+    """What of tests.processes and tests.browser a file uses."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    ours = (node for node in imports if node.module in ("tests.processes", "tests.browser"))
+    return {alias.asname or alias.name for node in ours for alias in node.names} - {"wait_until", "LIMIT"}
+
+
+def _is_hazard(function: ast.FunctionDef, hazards: set[str]) -> bool:
+    named = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    asked = {argument.arg for argument in function.args.args}
+    return bool((named | asked) & hazards or HAZARDS.search(ast.unparse(function)))
 
 
 def test_stress_repeats_a_file_and_goes_on_from_its_record(tmp_path):

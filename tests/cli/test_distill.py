@@ -190,6 +190,7 @@ def test_readers_that_want_a_hard_model_name_the_command_that_makes_one(run, tmp
         (("--digits", 0), "--digits"),
     ],
 )
+@pytest.mark.processes
 def test_wrong_choices_are_refused_before_anything_heavy_is_imported(tmp_path, arguments, message):
     script = (
         "import sys; from moet.cli.app import main\n"

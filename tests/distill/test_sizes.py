@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from moet import MoETClassifier
 from moet.distill import distill
+from moet.envs import resolve
 from moet.errors import InputError
 
 QUICK = {"iterations": 8, "rollouts_per_iteration": 4, "selection_episodes": 5}
@@ -48,3 +51,18 @@ def test_what_is_kept_has_few_digits_unless_all_are_wanted(teacher):
     assert all(value == float(f"{value:.2g}") for value in two.policy.mixture.gate_weights.ravel())
     with pytest.raises(InputError, match="digits"):
         distill(teacher, "cartpole", student, **QUICK, digits=0)
+
+
+def test_a_task_of_long_games_plays_few_of_them(teacher, monkeypatch):
+    asked = {}
+
+    def stop(teacher, task, settings, iterations, **limits):
+        asked[task.name] = (iterations, settings.rollouts_per_iteration, settings.selection_episodes)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("moet.distill.viper.choose_size", stop)
+    long = replace(resolve("cartpole"), name="long", max_steps=27_000)
+    for task, told in (("cartpole", {}), (long, {}), (replace(long, name="told"), {"iterations": 3})):
+        with pytest.raises(KeyboardInterrupt):
+            distill(teacher, task, **told)
+    assert asked == {"cartpole": (40, 10, 50), "long": (8, 10, 2), "told": (3, 10, 2)}

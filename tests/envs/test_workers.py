@@ -118,6 +118,7 @@ def test_a_cluster_of_ray_plays_the_same_to_the_bit(tmp_path: Path) -> None:
     assert run_script(tmp_path, "ray") == "the same\n"
 
 
+@pytest.mark.processes
 def test_the_number_of_workers_is_what_was_asked_for_or_configured() -> None:
     import joblib
 
@@ -128,6 +129,7 @@ def test_the_number_of_workers_is_what_was_asked_for_or_configured() -> None:
         assert number_of_workers(3) == 3
 
 
+@pytest.mark.processes
 def test_a_task_that_cannot_travel_is_told() -> None:
     here = (step for step in range(3))  # a generator cannot be pickled
 

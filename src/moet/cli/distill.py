@@ -59,8 +59,12 @@ def distill(
     tree: Annotated[
         int | None, typer.Option(min=1, help="Distil into one decision tree of this depth instead (VIPER).")
     ] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="Rounds of play and training.")] = 40,
-    rollouts: Annotated[int, typer.Option(min=1, help="Episodes played in each round.")] = 10,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, help="Rounds of play and training.", show_default="40; 8 of long games")
+    ] = None,
+    rollouts: Annotated[
+        int | None, typer.Option(min=1, help="Episodes played in each round.", show_default="10")
+    ] = None,
     max_samples: Annotated[int, typer.Option(min=1, help="Largest number of rows a student is fitted on.")] = 200_000,
     importance: Annotated[
         Importance | None,
@@ -74,8 +78,13 @@ def distill(
     ] = Weighting.weight,
     selection: Annotated[Selection, typer.Option(help="Which student is kept.")] = Selection.reward_then_fidelity,
     selection_episodes: Annotated[
-        int, typer.Option(min=1, help="Episodes that each student is judged on; the best play four times as many.")
-    ] = 50,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Episodes that each student is judged on; the best play four times as many.",
+            show_default="50; 2 long games",
+        ),
+    ] = None,
     digits: Digits = None,
     budget: Budget = None,
     checkpoint: Annotated[

@@ -63,6 +63,7 @@ def _described(task: Task, problem: str | None) -> dict[str, Any]:
         "high": None if task.box is None else list(task.box.high),
         "max_steps": task.max_steps,
         "episodes": task.episodes,
+        "rounds": task.rounds._asdict(),
         "depths": list(task.depths),
         "experts": list(task.experts),
         "available": problem is None,

@@ -72,7 +72,8 @@ def _larger(policy: Policy) -> str:
     """A larger student, or more rounds for one that is large."""
     size = _size_beyond(policy.model)
     if size is None:
-        return "Try more rounds: moet distill ... --iterations 80, in Python distill(..., iterations=80)"
+        more = 2 * policy.task.rounds.iterations
+        return f"Try more rounds: moet distill ... --iterations {more}, in Python distill(..., iterations={more})"
     experts, depth = size
     kind = "MoETRegressor" if policy.task.continuous else "MoETClassifier"
     called = f"{kind}(n_experts={experts}, max_depth={depth}, prediction='hard')"

@@ -15,7 +15,7 @@ from moet.distill.selection import Selection
 from moet.distill.sizes import choose_size
 from moet.distill.student import check_student
 from moet.envs.catalog import resolve
-from moet.envs.task import FeatureFunction, Task
+from moet.envs.task import FeatureFunction, Rounds, Task
 from moet.errors import InputError
 from moet.model.mixture import Prediction
 from moet.teachers.adapters import checked
@@ -33,13 +33,13 @@ def distill(
     student: Any = None,
     *,
     prediction: Prediction = "hard",
-    iterations: int = 40,
-    rollouts_per_iteration: int = 10,
+    iterations: int | None = None,
+    rollouts_per_iteration: int | None = None,
     max_samples: int = 200_000,
     importance: Importance | None = None,
     weighting: Weighting = "weight",
     selection: Selection = "reward_then_fidelity",
-    selection_episodes: int = 50,
+    selection_episodes: int | None = None,
     digits: int | None = None,
     budget: float | None = None,
     features: FeatureFunction | None = None,
@@ -70,8 +70,9 @@ def distill(
         a single one is tried first.
     prediction : {"hard", "soft"}
         How the student that is found answers; one that is given says so itself. Hard ones can be proved and exported.
-    iterations, rollouts_per_iteration : int
-        How many students are fitted, and how many episodes are played before each.
+    iterations, rollouts_per_iteration : int, optional
+        How many students are fitted, and how many episodes are played before each; by default what the task says
+        (``task.rounds``): 40 and 10, and 8 and 10 where an episode may have more than 5,000 steps.
     max_samples : int
         Largest number of rows a student is fitted on.
     importance : {"uniform", "q_gap"} or None
@@ -83,8 +84,9 @@ def distill(
         How importance enters: as weights of the rows, or by drawing rows as published.
     selection : {"reward", "reward_then_fidelity", "fidelity_then_size", "harmonic"}
         Which student is kept; see :data:`moet.distill.selection.Selection`.
-    selection_episodes : int
-        Episodes that each student is judged on. The best few play four times as many again.
+    selection_episodes : int, optional
+        Episodes that each student is judged on; by default what the task says: 50, or 2 long ones. The best few play
+        four times as many again.
     digits : int, optional
         Significant digits of the numbers of the policy that is kept. By default as few as cost nothing: at most one
         standard error of the reward, and 0.2 % of fidelity and of the answers. 17 leaves them as they were learned.
@@ -128,9 +130,8 @@ def distill(
     task = _task(env, features)
     teacher = checked(teacher, task)
     matters = importance or ("uniform" if teacher.critic is None else "q_gap")
-    settings = Settings(
-        rollouts_per_iteration, max_samples, matters, weighting, selection, selection_episodes, digits, seed, workers
-    )
+    iterations, rollouts, judged_on = _rounds(task, iterations, rollouts_per_iteration, selection_episodes)
+    settings = Settings(rollouts, max_samples, matters, weighting, selection, judged_on, digits, seed, workers)
     settings.check(iterations)
     if student is not None and budget is not None:
         raise InputError("budget is for finding a size; a given student takes as long as its iterations")
@@ -152,6 +153,11 @@ def distill(
     from moet.distill.prove import proved
 
     return proved(found, student, Loop(teacher, task, prove, steps, seed), log.info)
+
+
+def _rounds(task: Task, *told: int | None) -> Rounds:
+    """What the user said, and what the task says where nothing was."""
+    return Rounds(*(usual if one is None else one for one, usual in zip(told, task.rounds, strict=True)))
 
 
 def _task(env: Any, features: FeatureFunction | None) -> Task:

@@ -28,6 +28,39 @@ class Step(NamedTuple):
     truncated: NDArray[np.bool_]
 
 
+class Rounds(NamedTuple):
+    """How much of a task a distillation plays unless told otherwise.
+
+    Attributes
+    ----------
+    iterations, rollouts : int
+        How many students are fitted, and how many episodes are played before each.
+    selection_episodes : int
+        How many each student is judged on.
+    """
+
+    iterations: int = 40
+    rollouts: int = 10
+    selection_episodes: int = 50
+
+
+LONG_EPISODE = 5_000
+"""Steps: with a time limit beyond, one episode shows as many states as dozens of short ones, and takes as long."""
+
+
+def usual_rounds(max_steps: int | None) -> Rounds:
+    """Few rounds of few games where a game is long: the usual ones would take hours for each size that is tried.
+
+    Examples
+    --------
+    >>> usual_rounds(500)
+    Rounds(iterations=40, rollouts=10, selection_episodes=50)
+    >>> usual_rounds(27_000)
+    Rounds(iterations=8, rollouts=10, selection_episodes=2)
+    """
+    return Rounds(8, 10, 2) if max_steps is not None and max_steps > LONG_EPISODE else Rounds()
+
+
 class Batch(Protocol):
     """Episodes that are played side by side.
 
@@ -126,6 +159,11 @@ class Task:
     env_id: str | None = None
     choices: tuple[int, ...] = ()
     box: ActionBox | None = None
+
+    @property
+    def rounds(self) -> Rounds:
+        """How much of it a distillation plays unless told otherwise."""
+        return usual_rounds(self.max_steps)
 
     def view(self, observations: Floats) -> Floats:
         """What a student sees of ``observations``."""
