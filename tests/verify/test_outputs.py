@@ -57,6 +57,17 @@ def test_no_output_is_beyond_a_proved_range_and_its_ends_are_attained(seed):
     assert check(found.certificate, model)
 
 
+@pytest.mark.parametrize("bias", [(0.0, 0.0), (-5e-324, 5e-324), (1e17, 1e17 + 16), (-0.0, 0.0), (0.1, 0.1)])
+def test_a_gate_of_constants_is_not_rounded_and_the_first_of_equals_answers(bias):
+    laws = [RegressionTree.leaf([float(value)], slope=[[1.0]]) for value in (0, 10)]
+    model = RegressionMixture([[0.0], [0.0]], list(bias), laws, ["u"])
+    found = verify.range(model, Box(x0=(0, 1)))
+    first = 10.0 * (bias[1] > bias[0])
+    assert found.checked
+    assert (found.least.tolist(), found.largest.tolist()) == ([first], [first + 1])
+    assert found.gap <= 1e-9
+
+
 def test_the_range_of_one_law_is_that_of_its_corners():
     found = verify.range(brake(), box())
     assert found.least.tolist() == [-2.5]

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moet import RegressionMixture, RegressionTree
 from moet.errors import InputError
+from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.documents.laws import read_laws, rounded_law
+from moet.verify.checker.inputs.gate import GateConditions, rounded_logits
+from moet.verify.checker.meter import Meter
+from moet.verify.outputs.laws import Laws
 from moet.verify.rounding import gate_epsilon, gate_errors, logit_errors
 
 from .small import half_planes, rounding_victim, single, stump
@@ -87,3 +93,33 @@ def test_unbounded_and_overflowing_gates_are_errors():
     huge = np.full(2, 1e150)
     with pytest.raises(InputError, match="overflow"):
         logit_errors(1e200 * model.gate_weights, model.gate_bias, -huge, huge)
+
+
+SIDES = st.sampled_from(
+    [(-1e17, 3.0), (0.0, np.inf), (-0.0, 1e17), (-np.inf, 0.0), (0.0, 0.0), (-np.inf, -0.1), (1.0, np.inf)]
+)
+FEW = st.sampled_from([0.0, -0.0, 0.0, 5e-324, -5e-324, 1e17, 0.1, -3.0])
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_search_and_checker_allow_for_the_same_rounding_of_gates_and_laws(data):
+    # a proof of the search is worth nothing if the checker allows for more; constant logits once were such a case
+    n, n_experts = data.draw(st.integers(1, 3)), data.draw(st.integers(2, 4))
+    weights = [data.draw(st.lists(FEW, min_size=n, max_size=n)) for _ in range(n_experts)]
+    bias = data.draw(st.lists(FEW, min_size=n_experts, max_size=n_experts))
+    leaf = RegressionTree.leaf([data.draw(FEW)], slope=[data.draw(st.lists(FEW, min_size=n, max_size=n))])
+    model = RegressionMixture(weights, bias, [leaf] * n_experts, ["u"])
+    sides = [data.draw(SIDES) for _ in range(n)]
+    laws = Laws(model, *(np.array(side) for side in zip(*sides, strict=True)), rounded=True)
+    lo, hi = ([Fraction(v) if np.isfinite(v) else None for v in side] for side in zip(*sides, strict=True))
+    plain = read_laws(model)
+    own = rounded_law(plain.trees[0].laws[0][0], lo, hi)
+    assert (own.bias, own.weights, own.error, own.slope) == laws.laws(0, 0)[0]
+    scale = 2**1200  # all denominators divide it
+    conditions = GateConditions(rounded_logits(plain, lo, hi), scale, 1, Certificate("bounds", {}).records(Meter()))
+    for e in range(n_experts):
+        seen = [row for k, row in enumerate(conditions(e)) if k != e]
+        for row, condition in zip(laws.rows(e), seen, strict=True):
+            assert [c * scale for c in row.coefficients] == condition.coefficients
+            assert (row.bound * scale, row.strict) == (condition.bound, condition.strict)

@@ -113,9 +113,11 @@ class Laws:
         return Sum(value, slope, factor * size + _UNDERFLOW, error_slope)
 
     def _relaxed(self, row: Row, expert: int, rival: int) -> Row:
+        """A row less the errors of both logits; if they have none, the first of equals still answers."""
         own, other = self._logits[expert], self._logits[rival]
+        error = own.error + other.error
         errors = zip(row.coefficients, own.error_slope, other.error_slope, strict=True)
-        return Row([c + a + b for c, a, b in errors], row.bound - own.error - other.error)
+        return Row([c + a + b for c, a, b in errors], row.bound - error, row.strict and not error)
 
 
 def _bound(end: float) -> Fraction | None:

@@ -82,9 +82,9 @@ def clipped(u: Fraction, low: Fraction | None, high: Fraction | None) -> Fractio
 def rounded_law(law: Sum, lo: Open, hi: Open) -> Sum:
     """A law with the errors of float64 arithmetic over a box that is, where open, on one side of zero.
 
-    A constant has none. A sum that overflows on the way is no answer, so the bound holds of every answer.
+    A sum that overflows on the way is no answer, so the bound holds of every answer.
     """
-    return rounded_sum(law, lo, hi)[0] if any(law.weights) else law
+    return rounded_sum(law, lo, hi)[0]
 
 
 def read_laws(model: Any) -> PlainLaws:

@@ -85,8 +85,11 @@ def rounded_sum(exact: Sum, lo: Open, hi: Open) -> tuple[Sum, Fraction]:
 
     The error is at most (d + 2)·2⁻⁵³·(|b| + Σ|w_i||x_i|) + 2⁻³⁰⁰; |x_i| is at most the larger absolute value of two
     finite sides, and ±x_i where a side is open and the box on one side of zero. That holds wherever no sum on the way
-    overflows; surely where the terms, |x_i| up to 10¹⁵⁰ where a side is open, are below 2¹⁰²³ in all.
+    overflows; surely where the terms, |x_i| up to 10¹⁵⁰ where a side is open, are below 2¹⁰²³ in all. A constant has no
+    error: what is added to it are zeros.
     """
+    if not any(exact.weights):
+        return exact, abs(exact.bias)
     factor = Fraction(len(lo) + 2, 2**53)
     size, slope, further = abs(exact.bias), [], Fraction(0)
     for w, low, high in zip(exact.weights, lo, hi, strict=True):
@@ -119,7 +122,7 @@ def rounded_logits(model: PlainGate, lo: Open, hi: Open) -> list[Sum]:
 class GateConditions:
     """Conditions with whole numbers under which an expert answers rather than each of the others, when asked for.
 
-    In exact arithmetic the first of equals answers; if there are errors, all of them may.
+    Where neither logit is rounded, the first of equals answers; if there are errors, each of them may.
     """
 
     def __init__(self, logits: list[Sum], scale: int, unit: int, records: Records) -> None:
@@ -127,7 +130,7 @@ class GateConditions:
         self._minus = [[int((s - w) * scale) for w, s in zip(g.weights, g.slope, strict=True)] for g in logits]
         self._least = [int((g.bias - g.error) * scale) * unit for g in logits]
         self._most = [int((g.bias + g.error) * scale) * unit for g in logits]
-        self._exact = not any(g.error for g in logits)
+        self._exact = [not g.error for g in logits]
         self._price = cost(len(logits) * (len(logits[0].weights) + 1), scale.bit_length() + unit.bit_length())
         self._meter = records.meter
         self._known: dict[int, list[Condition]] = {}
@@ -138,7 +141,10 @@ class GateConditions:
             self._meter.spend(self._price)
             rivals = enumerate(zip(self._minus, self._least, strict=True))
             self._known[e] = [
-                Condition(list(map(add, self._plus[e], row)), least - self._most[e], self._exact and k < e)
+                Condition(list(map(add, self._plus[e], row)), least - self._most[e], k < e and self._are_exact(k, e))
                 for k, (row, least) in rivals
             ]
         return self._known[e]
+
+    def _are_exact(self, *experts: int) -> bool:
+        return all(self._exact[e] for e in experts)
