@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import bundles, files, forgeries, inputs, loops, outputs, plants, rows, shields, soft, sums
+from attack import bundles, files, forgeries, inputs, loops, output_rows, outputs, plants, rows, shields, soft, sums
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -66,6 +66,7 @@ KINDS = {
     "conditions": Kind(outputs.attack_conditions, 3),
     "tolerance": Kind(outputs.attack_tolerance, 2),
     "distance": Kind(outputs.attack_distance, 2),
+    "table of numbers": Kind(output_rows.attack_output_rows, 1),
     "affine": Kind(loops.attack_affine, 10),
     "affine for ever": Kind(loops.attack_affine_for_ever, 0.5),
     "affine reaches": Kind(loops.attack_affine_reaches, 7),
@@ -81,7 +82,7 @@ KINDS = {
     "forged plant": Kind(plants.forge_plant, 4),
     "forged shield": Kind(shields.attack_shield, 2),
     "hostile file": Kind(files.attack_file, 3),
-    "two meanings": Kind(files.attack_meaning, 6.3),
+    "two meanings": Kind(files.attack_meaning, 5.3),
     "hostile bundle": Kind(bundles.attack_bundle, 1),
 }
 

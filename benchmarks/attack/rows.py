@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -21,6 +22,7 @@ from random_tables import all_rows, random_model, random_sum
 from attack import container
 from attack.forgeries import CHANGES, Proof
 from attack.judge import WrongVerdictError, nasty_points
+from attack.output_rows import possible_rows
 from attack.outputs import PlainLaws, plain_laws
 from moet import Box, Column, Mixture, RegressionMixture, RegressionTree, Schema, verify
 from moet.errors import CertificateError
@@ -57,7 +59,7 @@ def proofs() -> list[Proof]:
             key = certificate.kind, model.prediction == "soft"
             if key not in found and any(map(len, container.parts(certificate).records)):
                 found[key] = _proof(certificate, models)
-    return [*found.values(), *_about_numbers()]
+    return [*found.values(), *_about_numbers(), *_about_tables_of_numbers()]
 
 
 def _table() -> Schema:
@@ -98,6 +100,24 @@ def _about_numbers() -> list[Proof]:
         (verify.always(model, box, ["u <= 3"]), [model]),
         (verify.equivalent(model, model, box, tolerance=0.25), [model, model]),
         (verify.closest(model, [0.0, 0.0], "linf", box, tolerance=0.5), [model]),
+    ]
+    return [_proof(verdict.certificate, models) for verdict, models in verdicts]
+
+
+def _about_tables_of_numbers() -> list[Proof]:
+    """Proofs whose records divide the box at whole numbers, and name the conditions on categories."""
+    rng = np.random.default_rng(0)
+    schema, trees = _table(), []
+    for feature in (0, 2):
+        slope = rng.integers(-3, 4, (3, 1, 5)) / 2
+        trees.append(RegressionTree([feature, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], np.zeros((3, 1)), slope))
+    weights = [[0.75, -0.5, 1.0, -1.0, 0.25], [-0.5, 0.25, -0.3, 0.4, 0.5]]
+    model = RegressionMixture(weights, [0.1, 0.0], trees, ["u"], [-9.0], [9.0], schema=schema)
+    answers = model.predict(all_rows(schema))
+    verdicts = [
+        (verify.range(model), [model]),
+        (verify.always(model, answers=[f"u <= {answers.max() + 0.1}"]), [model]),
+        (verify.equivalent(model, replace(model, high=[8.0]), tolerance=0.25), [model, replace(model, high=[8.0])]),
     ]
     return [_proof(verdict.certificate, models) for verdict, models in verdicts]
 
@@ -258,7 +278,12 @@ def _numbers_wrong(proof: Proof, rng: np.random.Generator) -> str:
     claim, plains = proof.parts.claim, [plain_laws(model) for model in proof.models]
     lo = [-np.inf if side is None else side for side in claim["lo"]]
     hi = [np.inf if side is None else side for side in claim["hi"]]
-    for x in nasty_points([plain.gate for plain in plains], lo, hi, rng, _POINTS):
+    schema = proof.models[0].get("schema", [])
+    if any(column["kind"] != "number" for column in schema) and proof.parts.kind != "distance":
+        tried = possible_rows(schema, lo, hi)
+    else:
+        tried = nasty_points([plain.gate for plain in plains], lo, hi, rng, _POINTS)
+    for x in tried:
         if _refutes(proof.parts.kind, claim, plains, x):
             return str(x)
     return ""
