@@ -48,51 +48,99 @@ class Tests(NamedTuple):
     right: NDArray[np.int32]
 
 
+class _Rows(NamedTuple):
+    """The rows a tree is grown on: bins and values of the features, and what the laws of its leaves are made of."""
+
+    codes: NDArray[np.uint8]
+    offset: NDArray[np.int32]
+    X: Floats
+    at: NDArray[np.int32]
+    design: Floats
+    target: Floats
+    weight: Floats
+
+
+class _Limits(NamedTuple):
+    """When to stop splitting, as :class:`GrowOptions`."""
+
+    max_depth: int
+    max_leaves: int
+    min_leaf: float
+    ridge: float
+
+
+class _Space(NamedTuple):
+    """Scratch memory: rows in the order of the nodes, sums per bin, moments of a row and of three sides, a factor."""
+
+    order: NDArray[np.int32]
+    spare: NDArray[np.int32]
+    histogram: Floats
+    weights: Floats
+    moments: Floats
+    factor: Floats
+    work: Floats
+
+
+class _Nodes(NamedTuple):
+    """The tree while it grows: (start, end, depth, feature, last bin) of each node, what its best split gains, tests.
+
+    ``links`` are feature, left and right child.
+    """
+
+    places: NDArray[np.int64]
+    gains: Floats
+    links: NDArray[np.int32]
+    threshold: Floats
+
+
 class Grower:
     """Grows trees on one table; holds the scratch memory that all of them share."""
 
     def __init__(self, table: Table, bins: Bins, design: Floats, n_outputs: int) -> None:
         self._table, self._bins, self._design = table, bins, design
         n, width = design.shape
-        self._order = np.empty(n, dtype=np.int32)
-        self._spare = np.empty(n, dtype=np.int32)
-        self._histogram = np.empty((int(bins.offset[-1]), n_moments(width, n_outputs)))
-        self._moments = np.empty((4, self._histogram.shape[1]))
-        self._weights = np.empty(int(bins.offset[-1]))
-        self._factor = np.empty((width, width))
-        self._work = np.empty(width)
+        n_bins, n_sums = int(bins.offset[-1]), n_moments(width, n_outputs)
+        self._space = _Space(
+            np.empty(n, dtype=np.int32),
+            np.empty(n, dtype=np.int32),
+            np.empty((n_bins, n_sums)),
+            np.empty(n_bins),
+            np.empty((4, n_sums)),
+            np.empty((width, width)),
+            np.empty(width),
+        )
 
     def grow(self, weight: Floats, target: Floats, options: GrowOptions) -> Tests:
         """Grow a tree on the rows of positive weight."""
-        capacity = 2 * len(self._table) - 1
+        table, bins = self._table, self._bins
+        capacity = 2 * len(table) - 1
         if options.max_depth < 31:
             capacity = min(capacity, 2 ** (options.max_depth + 1) - 1)
-        if options.max_leaves < len(self._table):
+        if options.max_leaves < len(table):
             capacity = min(capacity, 2 * options.max_leaves - 1)
         links, threshold = np.full((3, capacity), LEAF, dtype=np.int32), np.zeros(capacity)
         n_nodes = _grow(
-            self._bins.codes, self._bins.offset, self._table.X, self._table.rows, self._design, target, weight,
-            options.max_depth, options.max_leaves, options.min_leaf, options.ridge, self._order, self._spare,
-            self._histogram, self._weights, self._moments, self._factor, self._work,
-            np.empty((capacity, 5), dtype=np.int64), np.empty(capacity), links, threshold,
-        )  # fmt: skip
+            _Rows(bins.codes, bins.offset, table.X, table.rows, self._design, target, weight),
+            _Limits(options.max_depth, options.max_leaves, options.min_leaf, options.ridge),
+            self._space,
+            _Nodes(np.empty((capacity, 5), dtype=np.int64), np.empty(capacity), links, threshold),
+        )
         feature, left, right = links[:, :n_nodes].copy()
         return Tests(feature, threshold[:n_nodes].copy(), left, right)
 
 
 @njit(**INTERNAL, **FAST)
-def _fill(
-    codes: Any, offset: Any, design: Any, target: Any, weight: Any, order: Any, start: int, end: int, histogram: Any,
-    weights: Any, moments: Any,
-) -> float:  # fmt: skip
+def _fill(rows: _Rows, space: _Space, start: int, end: int) -> float:
     """Add up a node's rows per feature and bin; returns the share of them that was looked at, as a factor of weight."""
+    codes, offset, design, target, weight = rows.codes, rows.offset, rows.design, rows.target, rows.weight
+    order, histogram, weights = space.order, space.histogram, space.weights
     n_features = codes.shape[1]
     for b in range(len(weights)):
         weights[b] = 0.0
         for t in range(histogram.shape[1]):
             histogram[b, t] = 0.0
     stride = (end - start + SPLIT_ROWS - 1) // SPLIT_ROWS
-    row = moments[0]
+    row = space.moments[0]
     for s in range(start, end, stride):
         i = order[s]
         write_moments(design[i], target[i], weight[i], row)
@@ -106,12 +154,10 @@ def _fill(
 
 
 @njit(**INTERNAL, **FAST)
-def _scan(
-    offset: Any, histogram: Any, weights: Any, moments: Any, n_outputs: int, min_leaf: float, ridge: float, factor: Any,
-    work: Any,
-) -> Any:  # fmt: skip
+def _scan(offset: Any, space: _Space, n_outputs: int, min_leaf: float, ridge: float) -> Any:
     """Return the best split: (what it explains more than no split, feature, last bin of its left side)."""
-    total, left, right = moments[1], moments[2], moments[3]
+    histogram, weights, factor, work = space.histogram, space.weights, space.factor, space.work
+    total, left, right = space.moments[1], space.moments[2], space.moments[3]
     total_weight = 0.0
     for t in range(len(total)):
         total[t] = 0.0
@@ -143,14 +189,15 @@ def _scan(
 
 
 @njit(**INTERNAL)
-def _part(codes: Any, X: Any, rows: Any, order: Any, spare: Any, start: int, end: int, k: int, last: int) -> Any:
+def _part(rows: _Rows, space: _Space, start: int, end: int, k: int, last: int) -> Any:
     """Put the rows of the left side first; returns where the right side begins, and the threshold between them."""
+    order, spare = space.order, space.spare
     at, n_spare = start, 0
     below, above = -np.inf, np.inf
     for s in range(start, end):
         i = order[s]
-        x = X[rows[i], k]
-        if codes[i, k] <= last:
+        x = rows.X[rows.at[i], k]
+        if rows.codes[i, k] <= last:
             order[at] = i
             at += 1
             below = x if x > below else below
@@ -164,47 +211,71 @@ def _part(codes: Any, X: Any, rows: Any, order: Any, spare: Any, start: int, end
     return at, middle if below <= middle < above else below
 
 
-@njit(**BORROWING)
-def _grow(
-    codes: Any, offset: Any, X: Any, rows: Any, design: Any, target: Any, weight: Any, max_depth: int, max_leaves: int,
-    min_leaf: float, ridge: float, order: Any, spare: Any, histogram: Any, weights: Any, moments: Any, factor: Any,
-    work: Any, nodes: Any, gains: Any, links: Any, threshold: Any,
-) -> Any:  # fmt: skip
-    """Split the leaf that gains most, again and again; ``nodes`` holds (start, end, depth, feature, bin) of each."""
+@njit(**INTERNAL)
+def _take_rows(weight: Any, order: Any) -> Any:
+    """Put the rows of positive weight in order; returns how many there are."""
     n_used = np.int64(0)
     for i in range(len(weight)):
         if weight[i] > 0.0:
             order[n_used] = i
             n_used += 1
-    nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n_used, 0
+    return n_used
+
+
+@njit(**INTERNAL)
+def _look(rows: _Rows, limits: _Limits, space: _Space, nodes: _Nodes, node: int, n_leaves: int) -> None:
+    """Find the best split of a node."""
+    place = nodes.places[node]
+    start, end = place[0], place[1]
+    nodes.gains[node] = 0.0
+    if place[2] < limits.max_depth and n_leaves < limits.max_leaves and end - start >= 2:
+        share = _fill(rows, space, start, end)
+        n_outputs = rows.target.shape[1]
+        gain, k, last = _scan(rows.offset, space, n_outputs, limits.min_leaf / share, limits.ridge / share)
+        nodes.gains[node], place[3], place[4] = gain * share, k, last
+
+
+@njit(**INTERNAL)
+def _next(gains: Any, n_nodes: int, all_are_taken: bool) -> Any:
+    """The node to split: the one that gains most or, where all gains will be taken, the last that gains."""
+    node = np.int64(0)
+    if all_are_taken:
+        node = np.int64(n_nodes - 1)
+        while node > 0 and not gains[node] > 0.0:
+            node -= 1
+    else:
+        for other in range(n_nodes):
+            node = np.int64(other) if gains[other] > gains[node] else node
+    return node
+
+
+@njit(**INTERNAL)
+def _split(rows: _Rows, space: _Space, nodes: _Nodes, node: int, n_nodes: int) -> None:
+    """Give a node its test and two children."""
+    place = nodes.places[node]
+    start, end, depth, k = place[0], place[1], place[2], place[3]
+    middle, cut = _part(rows, space, start, end, k, place[4])
+    nodes.gains[node] = 0.0
+    nodes.links[0, node], nodes.threshold[node] = k, cut
+    nodes.links[1, node], nodes.links[2, node] = n_nodes, n_nodes + 1
+    left, right = nodes.places[n_nodes], nodes.places[n_nodes + 1]
+    left[0], left[1], left[2] = start, middle, depth + 1
+    right[0], right[1], right[2] = middle, end, depth + 1
+
+
+@njit(**BORROWING)
+def _grow(rows: _Rows, limits: _Limits, space: _Space, nodes: _Nodes) -> Any:
+    """Split the leaf that gains most, again and again; returns the number of nodes."""
+    root = nodes.places[0]
+    root[0], root[1], root[2] = 0, _take_rows(rows.weight, space.order), 0
     n_nodes, n_leaves, new = np.int64(1), np.int64(1), np.int64(0)
     while True:
         for fresh in range(new, n_nodes):
-            start, end = nodes[fresh, 0], nodes[fresh, 1]
-            gains[fresh] = 0.0
-            if nodes[fresh, 2] < max_depth and n_leaves < max_leaves and end - start >= 2:
-                share = _fill(codes, offset, design, target, weight, order, start, end, histogram, weights, moments)
-                gain, k, last = _scan(
-                    offset, histogram, weights, moments, target.shape[1], min_leaf / share, ridge / share, factor, work
-                )
-                gains[fresh], nodes[fresh, 3], nodes[fresh, 4] = gain * share, k, last
+            _look(rows, limits, space, nodes, fresh, n_leaves)
         new = n_nodes
-        node = np.int64(0)
-        if max_leaves < len(weight):
-            for other in range(n_nodes):
-                node = np.int64(other) if gains[other] > gains[node] else node
-        else:  # all gains will be taken: no need to look for the largest
-            node = n_nodes - 1
-            while node > 0 and not gains[node] > 0.0:
-                node -= 1
-        if n_leaves >= max_leaves or not gains[node] > 0.0:
+        node = _next(nodes.gains, n_nodes, limits.max_leaves >= len(rows.weight))
+        if n_leaves >= limits.max_leaves or not nodes.gains[node] > 0.0:
             return n_nodes
-        start, end, depth, k = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
-        middle, cut = _part(codes, X, rows, order, spare, start, end, k, nodes[node, 4])
-        gains[node] = 0.0
-        links[0, node], threshold[node] = k, cut
-        links[1, node], links[2, node] = n_nodes, n_nodes + 1
-        nodes[n_nodes, 0], nodes[n_nodes, 1], nodes[n_nodes, 2] = start, middle, depth + 1
-        nodes[n_nodes + 1, 0], nodes[n_nodes + 1, 1], nodes[n_nodes + 1, 2] = middle, end, depth + 1
+        _split(rows, space, nodes, node, n_nodes)
         n_nodes += 2
         n_leaves += 1

@@ -71,11 +71,23 @@ def fit_laws(
     laws = np.tile(prior, (n_leaves, 1, 1))
     order = np.argsort(leaf, kind="stable").astype(np.int32)
     ends = np.searchsorted(leaf[order], np.arange(n_leaves), side="right")
-    _fit(
-        design, target, weight, order, np.append(0, ends), prior, ridge, *bounds, laws,
-        np.empty((2, n_moments(width, n_outputs))), np.empty((width, width)),
-    )  # fmt: skip
+    space = _Space(order, np.empty((2, n_moments(width, n_outputs))), np.empty((width, width)))
+    _fit(_Rows(design, target, weight), bounds, np.append(0, ends), prior, ridge, space, laws)
     return laws
+
+
+class _Rows(NamedTuple):
+    design: Floats
+    target: Floats
+    weight: Floats
+
+
+class _Space(NamedTuple):
+    """Rows in the order of the leaves, the moments of a leaf and of one row, and their factor."""
+
+    order: NDArray[np.int32]
+    moments: Floats
+    factor: Floats
 
 
 @njit(**INTERNAL, **FAST)
@@ -88,9 +100,9 @@ def law_at(law: Any, z: Any) -> float:
 
 
 @njit(**INTERNAL)
-def _is_met(u: float, value: float, o: int, near_low: Any, near_high: Any) -> bool:
-    """Whether a target is on a bound with the prediction beyond it."""
-    return (u >= near_high[o] and value > u) or (u <= near_low[o] and value < u)
+def is_met(u: float, miss: float, o: int, bounds: Bounds) -> bool:
+    """Whether target ``u`` is on a bound with the prediction, ``u + miss``, beyond it."""
+    return (u >= bounds.near_high[o] and miss > 0.0) or (u <= bounds.near_low[o] and miss < 0.0)
 
 
 @njit(**INTERNAL, **FAST)
@@ -104,55 +116,49 @@ def _set_law(moments: Any, o: int, prior: Any, ridge: float, factor: Any, law: A
 
 
 @njit(**INTERNAL, **FAST)
-def _count_met(
-    design: Any, target: Any, order: Any, start: int, end: int, o: int, law: Any, near_low: Any, near_high: Any
-) -> Any:
+def _count_met(rows: _Rows, bounds: Bounds, order: Any, start: int, end: int, o: int, law: Any) -> Any:
     met = np.int64(0)
     for s in range(start, end):
         i = order[s]
-        met += _is_met(target[i, o], law_at(law, design[i]), o, near_low, near_high)
+        met += is_met(rows.target[i, o], law_at(law, rows.design[i]) - rows.target[i, o], o, bounds)
     return met
 
 
 @njit(**INTERNAL, **FAST)
-def _add_up(
-    design: Any, target: Any, weight: Any, order: Any, start: int, end: int, o: int, law: Any, near_low: Any,
-    near_high: Any, moments: Any,
-) -> None:  # fmt: skip
+def _add_up(rows: _Rows, bounds: Bounds, space: _Space, start: int, end: int, o: int, law: Any) -> None:
     """Write the moments of the rows that ``law`` does not meet in output ``o``, of all rows if it is -1."""
-    total, row = moments[0], moments[1]
+    total, row = space.moments[0], space.moments[1]
     for t in range(len(total)):
         total[t] = 0.0
     for s in range(start, end):
-        i = order[s]
-        if o >= 0 and _is_met(target[i, o], law_at(law, design[i]), o, near_low, near_high):
+        i = space.order[s]
+        if o >= 0 and is_met(rows.target[i, o], law_at(law, rows.design[i]) - rows.target[i, o], o, bounds):
             continue
-        write_moments(design[i], target[i], weight[i], row)
+        write_moments(rows.design[i], rows.target[i], rows.weight[i], row)
         for t in range(len(total)):
             total[t] += row[t]
 
 
 @njit(**BORROWING, **FAST)
-def _fit(
-    design: Any, target: Any, weight: Any, order: Any, ends: Any, prior: Any, ridge: float, low: Any, high: Any,
-    near_low: Any, near_high: Any, laws: Any, moments: Any, factor: Any,
-) -> None:  # fmt: skip
+def _fit(rows: _Rows, bounds: Bounds, ends: Any, prior: Any, ridge: float, space: _Space, laws: Any) -> None:
+    """Write the law of every leaf; its rows stand in ``space.order`` from ``ends[leaf]`` on."""
     everyone = np.int64(-1)
+    moments, factor = space.moments[0], space.factor
     for leaf in range(len(laws)):
         start, end, law = ends[leaf], ends[leaf + 1], laws[leaf]
         if start == end:
             continue
-        _add_up(design, target, weight, order, start, end, everyone, law[0], near_low, near_high, moments)
-        factorise(moments[0], ridge, factor)
-        for o in range(target.shape[1]):
-            _set_law(moments[0], o, prior[o], ridge, factor, law[o])
-        for o in range(target.shape[1]):
+        _add_up(rows, bounds, space, start, end, everyone, law[0])
+        factorise(moments, ridge, factor)
+        for o in range(len(law)):
+            _set_law(moments, o, prior[o], ridge, factor, law[o])
+        for o in range(len(law)):
             n_met = np.int64(0)
             for _ in range(ROUNDS):
-                met = _count_met(design, target, order, start, end, o, law[o], near_low, near_high)
+                met = _count_met(rows, bounds, space.order, start, end, o, law[o])
                 if met == n_met:
                     break
                 n_met = met
-                _add_up(design, target, weight, order, start, end, o, law[o], near_low, near_high, moments)
-                factorise(moments[0], ridge, factor)
-                _set_law(moments[0], o, prior[o], ridge, factor, law[o])
+                _add_up(rows, bounds, space, start, end, o, law[o])
+                factorise(moments, ridge, factor)
+                _set_law(moments, o, prior[o], ridge, factor, law[o])
