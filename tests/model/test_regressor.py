@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from moet import MoETRegressor, RegressionMixture, load, save
 from moet.errors import InputError
-from moet.model.regression.joint import mixture_error
+from moet.model.regression.joint import Cases, Numbers, Space, mixture_error
+from moet.model.regression.leaves import Bounds
 
 from .strategies import bits
 
@@ -231,16 +232,18 @@ def test_the_slopes_of_the_joint_objective_are_right(soft):
     target = np.clip(rng.normal(size=(n, n_outputs)), -1, 1)
     leaf = rng.integers(0, n_laws, size=(n_experts, n)).astype(np.int32)
     theta, laws = rng.normal(size=(n_experts, width)), rng.normal(size=(n_laws, n_outputs, width))
-    low, high = np.full(n_outputs, -1.0), np.full(n_outputs, 1.0)
+    cases = Cases(z, z, target, np.linspace(0.5, 2, n), leaf)
+    bounds = Bounds.of(np.full(n_outputs, -1.0), np.full(n_outputs, 1.0))
+    space = Space(np.empty(n_experts), np.empty(n_experts), np.empty((n_experts, n_outputs)))
 
-    def value(theta, laws, slopes=None):
-        slopes = slopes or (np.zeros_like(theta), np.zeros_like(laws))
-        scratch = np.empty((2, n_experts)), np.empty((n_experts, n_outputs))
-        rows = z, z, target, np.linspace(0.5, 2, n)
-        return mixture_error(*rows, theta, laws, leaf, low, high, low, high, soft, *slopes, *scratch)
+    def slopes_of(theta, laws):
+        slopes = Numbers(np.zeros_like(theta), np.zeros_like(laws))
+        return mixture_error(cases, Numbers(theta, laws), bounds, soft, slopes, space), slopes
 
-    slopes = np.zeros_like(theta), np.zeros_like(laws)
-    value(theta, laws, slopes)
+    def value(theta, laws):
+        return slopes_of(theta, laws)[0]
+
+    slopes = slopes_of(theta, laws)[1]
     for array, slope in zip((theta, laws), slopes, strict=True):
         for at in np.ndindex(array.shape):
             step = np.zeros_like(array)
