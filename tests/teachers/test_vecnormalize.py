@@ -77,6 +77,59 @@ def test_an_environment_that_normalises_rewards_only_changes_nothing(tmp_path):
         assert read_normalization(source, 4) == (None, None, None)
 
 
+BOX = gymnasium.spaces.Box(-3, 3, (2,))
+PARTS = {"speed": BOX, "gear": gymnasium.spaces.Discrete(3), "height": gymnasium.spaces.Box(-9, 9, (1,))}
+
+
+class Shown(gymnasium.Env):
+    """Shows samples of a space."""
+
+    action_space = gymnasium.spaces.Box(-1, 1, (2,))
+
+    def __init__(self, space):
+        self.observation_space = space
+
+    def reset(self, *, seed=None, options=None):
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, True, {}
+
+
+@pytest.mark.parametrize(
+    ("space", "options"),
+    [
+        (gymnasium.spaces.Box(-3, 3, (3, 2)), {}),
+        (gymnasium.spaces.Dict({"b": BOX, "a": BOX}), {"clip_obs": 0.5}),
+        (gymnasium.spaces.Dict(PARTS), {"norm_obs_keys": ["speed"]}),
+        (gymnasium.spaces.Dict(PARTS), {"norm_obs_keys": ["speed", "height"], "clip_obs": 1.5}),
+    ],
+)
+def test_statistics_of_arrays_and_of_dictionaries(space, options, tmp_path):
+    env = VecNormalize(DummyVecEnv([lambda: Shown(space)]), **options)
+    several = isinstance(space, gymnasium.spaces.Dict)
+    model = PPO("MultiInputPolicy" if several else "MlpPolicy", env, n_steps=64, batch_size=64, device="cpu").learn(64)
+    model.save(tmp_path / "agent.zip")
+    env.save(tmp_path / "env.pkl")
+    seen = [space.sample() for _ in range(100)]
+    batch = {name: np.stack([one[name] for one in seen]) for name in space} if several else np.stack(seen)
+    expected = model.predict(env.normalize_obs(batch), deterministic=True)[0]
+    rows = np.stack([gymnasium.spaces.flatten(space, one) for one in seen]).astype(float)
+    for statistics in (env, tmp_path / "env.pkl"):
+        teacher = Teacher.from_sb3(tmp_path / "agent.zip", normalize=statistics)
+        np.testing.assert_allclose(teacher.act(rows), expected, atol=1e-5)
+
+
+def test_parts_that_are_not_normalised_may_not_be_cut_off(tmp_path):
+    options = {"norm_obs_keys": ["speed"], "clip_obs": 5.0}
+    env = VecNormalize(DummyVecEnv([lambda: Shown(gymnasium.spaces.Dict(PARTS))]), **options)
+    env.save(tmp_path / "env.pkl")
+    for statistics in (env, tmp_path / "env.pkl"):
+        with pytest.raises(TeacherError, match="leaves numbers up to 9 alone and clips others at 5"):
+            read_normalization(statistics, 6)
+
+
 # Pickles that should not be trusted
 
 
@@ -262,19 +315,14 @@ def test_other_things_are_no_statistics(tmp_path):
     for name in ("missing.npz", "missing.pkl"):
         with pytest.raises(TeacherError, match=rf"cannot read .*{name}: No such file"):
             read_normalization(tmp_path / name, 4)
-    several = VecNormalize(DummyVecEnv([_several]))
-    several.save(tmp_path / "dict.pkl")
-    with pytest.raises(TeacherError, match="has no statistics of rows of numbers"):
-        read_normalization(tmp_path / "dict.pkl", 4)
+    env = VecNormalize(DummyVecEnv([lambda: Shown(gymnasium.spaces.Dict(a=BOX, b=BOX))]))
+    for damaged in (None, {"a": env.obs_rms["a"], "b": None}):
+        env.obs_rms = damaged
+        env.save(tmp_path / "env.pkl")
+        with pytest.raises(TeacherError, match="has no statistics of rows of numbers"):
+            read_normalization(tmp_path / "env.pkl", 4)
     file = io.BytesIO()
     pickle.dump(gymnasium.spaces.Discrete(3), file)
     (tmp_path / "space.pkl").write_bytes(file.getvalue())
     with pytest.raises(TeacherError, match="it holds no VecNormalize; write its numbers with"):
         read_normalization(tmp_path / "space.pkl", 4)
-
-
-def _several():
-    env = gymnasium.make("CartPole-v1")
-    return gymnasium.wrappers.TransformObservation(
-        env, lambda seen: {"all": seen}, gymnasium.spaces.Dict(all=env.observation_space)
-    )

@@ -166,8 +166,32 @@ def _recorded_length(space: Record, depth: int = 0) -> int:
             n = float(nvec.sum())
         lengths = [length for length in shape if type(length) is int] if isinstance(shape, tuple) else []
         return length_of_observation(name, lengths, None if n is None or not math.isfinite(n) else int(n))
-    parts = state.get("spaces")
+    if depth > 8:
+        raise TeacherError("its member data has observations in observations in observations")
+    return sum(_recorded_length(part, depth + 1) for part in recorded_parts(space).values())
+
+
+def recorded_parts(space: Record) -> dict[str, Record]:
+    """The spaces of a dictionary, in the order in which an agent sees them."""
+    parts = space.state.get("spaces") if isinstance(space.state, dict) else None
     parts = parts.items if isinstance(parts, Record) else parts  # an OrderedDict in the days of gym
-    if not isinstance(parts, dict) or depth > 8 or not all(isinstance(part, Record) for part in parts.values()):
-        raise TeacherError("its member data does not say what its observations hold")
-    return sum(_recorded_length(part, depth + 1) for part in parts.values())
+    if not isinstance(parts, dict) or not all(isinstance(part, Record) for part in parts.values()):
+        raise TeacherError("it does not say what its observations hold")
+    return parts
+
+
+def recorded_extent(space: Record) -> tuple[int, float]:
+    """Length of an observation, and the largest number in it."""
+    state = space.state if isinstance(space.state, dict) else {}
+    low, high = as_array(state.get("low")), as_array(state.get("high"))
+    bounded = low is not None and high is not None
+    return _recorded_length(space), _largest(low, high) if bounded else 1.0
+
+
+def largest_of(space: Any) -> float:
+    """The largest number in an observation: of choices, which are seen as zeros and a one, it is one."""
+    return _largest(space.low, space.high) if hasattr(space, "low") else 1.0
+
+
+def _largest(low: Any, high: Any) -> float:
+    return float(max(np.abs(low).max(initial=0), np.abs(high).max(initial=0)))
