@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.export.c_source import c
 from moet.files import written_whole
-from moet.model.file import as_mixture, digest, encoded
+from moet.model.file import Model, as_model, digest, encoded
 from moet.model.mixture import Mixture
 from moet.model.text import summary
 from moet.verify.checker.bundle import FORMAT, MANIFEST, VERSION, Confirmed, check_bundle
@@ -23,8 +24,13 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.words import claim_in_words
 from moet.verify.systems.system import System
 
+Floats = NDArray[np.float64]
+
 _VECTORS = 200
-"""Test vectors of every model: half around the first states, half over the domain."""
+"""Test vectors of every model."""
+
+_WIDE = 8.0
+"""Largest test vectors where nothing is said of how large states may be."""
 
 _WHEN = (2020, 1, 1, 0, 0, 0)
 """Time of all files in a bundle, so that the same content makes the same bytes."""
@@ -42,10 +48,11 @@ def bundle(
 
     Parameters
     ----------
-    policy : Mixture, fitted classifier, policy or path
+    policy : Mixture, RegressionMixture, fitted classifier or regressor, policy or path
     system : System
     certificate : Certificate
-        About the policy and the system; or, if there is a guard, about the guard (then it is that of a shield).
+        About the policy and the system; or, if there is a guard, about the guard (then it is that of a shield, for
+        actions, controls or a goal).
     path : path
         Of the bundle, such as ``policy.moet.zip``.
     guard : Mixture, policy or path, optional
@@ -56,9 +63,9 @@ def bundle(
     Confirmed
         What the bundle proves, in words; it was checked after it was written.
     """
-    models = {"policy.moet.json": as_mixture(policy)}
+    models = {"policy.moet.json": as_model(policy)}
     if guard is not None:
-        models["guard.moet.json"] = as_mixture(guard)
+        models["guard.moet.json"] = as_model(guard)
     about = list(models)[-1]
     if certificate.claim.get("model") != digest(models[about]):
         raise InputError(f"the certificate is about another model than {about}: its digest is {digest(models[about])}")
@@ -66,11 +73,7 @@ def bundle(
     files["system.json"] = _json(system.document())
     files["proof.cert"] = certificate.content()
     files |= {f"{name.split('.')[0]}.h": c(model, name=name.split(".")[0]).encode() for name, model in models.items()}
-    if certificate.kind == "shield":
-        from moet.shield.c_header import c as shield_in_c
-        from moet.shield.shield import Shield
-
-        files["shield.h"] = shield_in_c(Shield(certificate, models[about], system)).encode()
+    files |= _shield(certificate, models[about], system)
     files["vectors.json"] = _json([_vectors(name, model, system) for name, model in models.items()])
     files["index.html"] = _page(models, system, certificate, files).encode()
     manifest = {
@@ -87,6 +90,26 @@ def bundle(
         return check_bundle(unfinished)
 
 
+def _shield(certificate: Certificate, model: Model, system: System) -> dict[str, bytes]:
+    """The header of the shield that the certificate is about, with its self-test, if it is about one."""
+    from moet.shield.c_header import c as shield_in_c
+    from moet.shield.control_header import control_c
+    from moet.shield.controls import ControlShield
+    from moet.shield.goals import GoalShield
+    from moet.shield.shield import Shield
+
+    match certificate.kind:
+        case "shield":
+            text = shield_in_c(Shield(certificate, model, system), self_test=True)
+        case "goal_shield":
+            text = shield_in_c(GoalShield(certificate, model, system), self_test=True)
+        case "control_shield":
+            text = control_c(ControlShield(certificate, model, system), self_test=True)
+        case _:
+            return {}
+    return {"shield.h": text.encode()}
+
+
 def _write(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
     with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -97,18 +120,30 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, indent=1, allow_nan=False).encode("ascii")
 
 
-def _vectors(name: str, model: Mixture, system: System) -> dict[str, Any]:
+def _vectors(name: str, model: Model, system: System) -> dict[str, Any]:
     """Inputs, and what the deployed model answers."""
+    inputs = _inputs(system) if len(model.feature_names) == system.n_states else _anywhere(len(model.feature_names))
+    if isinstance(model, Mixture):
+        return {"model": name, "inputs": inputs.tolist(), "answers": model.predict_hard(inputs).tolist()}
+    answers = np.reshape(model.predict(inputs), (len(inputs), -1))
+    return {"model": name, "inputs": inputs.tolist(), "answers": answers.tolist()}
+
+
+def _inputs(system: System) -> Floats:
+    """States: half of them around the first states, half over the domain."""
     random = np.random.default_rng(0)
     low, high = np.array([[float(a), float(b)] for a, b in system.initial]).T
-    wide = np.array([8.0 if side is None else float(max(map(abs, side))) for side in system.domain])
+    wide = np.array([_WIDE if side is None else float(max(map(abs, side))) for side in system.domain])
     near = random.uniform(low, high, (_VECTORS // 2, len(low)))
-    far = random.uniform(-wide, wide, (_VECTORS // 2, len(low)))
-    inputs = np.concatenate([near, far])
-    return {"model": name, "inputs": inputs.tolist(), "answers": model.predict_hard(inputs).tolist()}
+    return np.concatenate([near, random.uniform(-wide, wide, (_VECTORS // 2, len(low)))])
 
 
-def _page(models: Mapping[str, Mixture], system: System, certificate: Certificate, files: Mapping[str, bytes]) -> str:
+def _anywhere(n_features: int) -> Floats:
+    """Inputs of a policy that sees something else than the states."""
+    return np.random.default_rng(0).uniform(-_WIDE, _WIDE, (_VECTORS, n_features))
+
+
+def _page(models: Mapping[str, Model], system: System, certificate: Certificate, files: Mapping[str, bytes]) -> str:
     """What a person opens: the claim in words, the model as rules, and what else there is."""
     from moet.explain import rules
 

@@ -3,8 +3,8 @@
 import pytest
 
 from moet import Mixture, Tree
-from moet.shield import Shield
-from moet.verify import safe, systems
+from moet.shield import GoalShield, Shield
+from moet.verify import reaches, safe, systems
 
 LEAVES = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
 
@@ -31,6 +31,29 @@ def cart_policy():
 def pole_policy():
     gains = [5.778, 11.041, 96.362, 25.0]
     return Mixture([[0.0] * 4, gains], [0.0, 0.0], LEAVES, ["left", "right"])
+
+
+def car():
+    """Gymnasium's MountainCar, begun in a small part of its valley."""
+    return systems.mountaincar(start=(-0.5, -0.49))
+
+
+def car_policy():
+    """Push the car the way it moves, but not to the left beyond -0.9."""
+    left = Tree([0, -1, -1], [-0.9, 0, 0], [1, -1, -1], [2, -1, -1], [[0, 1], [0, 1], [1, 0]])
+    states = ["position", "velocity"]
+    trees = [left, Tree.leaf([0, 1])]
+    return Mixture([[0.0, 0.0], [0.0, 1.0]], [0.0, 1e-4], trees, ["left", "right"], feature_names=states)
+
+
+@pytest.fixture(scope="session")
+def car_proof():
+    return reaches(car_policy(), car(), within=130).certificate
+
+
+@pytest.fixture(scope="session")
+def car_shield(car_proof):
+    return GoalShield(car_proof, car_policy(), car(), within=200)
 
 
 @pytest.fixture(scope="session")

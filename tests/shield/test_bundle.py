@@ -179,3 +179,103 @@ def test_the_command_line_bundles_and_checks(run, tmp_path, cart_shield):
     damaged = tmp_path / "damaged.zip"
     rewritten(names[3], damaged, lambda content: content.update({"policy.h": b""}))
     assert run("check", str(damaged)).exit_code == Exit.NEGATIVE
+
+
+@pytest.fixture(scope="module")
+def cooled(tmp_path_factory):
+    """A plant with a control, a law of it, its shield, and an agent that it guards."""
+    from moet import RegressionMixture, RegressionTree
+    from moet.distill import control_law
+    from moet.shield import ControlShield
+
+    plant = systems.AffineSystem(
+        "cooled",
+        states=["heat", "change"],
+        controls={"valve": (-1, 1)},
+        matrix=[["1.02", "0.1"], ["0", "0.98"]],
+        input_matrix=[["0.02"], ["0.2"]],
+        initial={"heat": ("-0.2", "0.2"), "change": ("-0.2", "0.2")},
+        safe=["-1 <= heat <= 1", "-1 <= change <= 1"],
+    )
+    law = control_law(plant, widen=True)
+    leaves = [RegressionTree.leaf([0.3], slope=[[-1.0, -0.5]]), RegressionTree.leaf([-0.2], slope=[[-0.5, -1.0]])]
+    gate = [[0.0, 0.0], [1.0, 2.0]]
+    agent = RegressionMixture(gate, [0.0, 0.1], leaves, ["valve"], feature_names=plant.states, low=[-1], high=[1])
+    return plant, law, ControlShield(law.verdict.certificate, law.policy, plant), agent
+
+
+def test_a_shield_for_controls_is_bundled_with_what_it_guards(cooled, tmp_path):
+    plant, law, shield, agent = cooled
+    found = bundle(agent, plant, shield.certificate, tmp_path / "cooled.moet.zip", guard=law.policy)
+    assert found.vectors == 400
+    assert "whatever controls are wanted" in found.claims[0]
+    with zipfile.ZipFile(tmp_path / "cooled.moet.zip") as archive:
+        assert {"policy.h", "guard.h", "shield.h"} <= set(archive.namelist())
+        assert b"shield_self_test" in archive.read("shield.h")
+
+
+def test_a_proof_of_a_law_is_bundled(cooled, tmp_path):
+    plant, law, _, _ = cooled
+    found = bundle(law.policy, plant, law.verdict.certificate, tmp_path / "law.moet.zip")
+    assert found.vectors == 200
+    assert check_bundle(tmp_path / "law.moet.zip") == found
+
+
+def test_a_wrong_number_among_test_vectors_is_noticed(cooled, tmp_path):
+    plant, law, _, _ = cooled
+    bundle(law.policy, plant, law.verdict.certificate, tmp_path / "law.moet.zip")
+
+    def nudge(vectors):
+        vectors[0]["answers"][0][0] += 1e-12
+
+    def change(content):
+        with_digest(content, "vectors.json", nudge)
+
+    with pytest.raises(CertificateError, match="test vector"):
+        check_bundle(rewritten(tmp_path / "law.moet.zip", tmp_path / "changed.zip", change))
+
+
+def test_bundles_of_controls_are_made_and_checked_on_the_command_line(cooled, tmp_path, run):
+    plant, law, _, agent = cooled
+    moet.save(law.policy, tmp_path / "law.moet.json")
+    moet.save(agent, tmp_path / "agent.moet.json")
+    systems.save(plant, tmp_path / "plant.json")
+    law.verdict.certificate.save(tmp_path / "law.cert")
+    subjects = [str(tmp_path / "law.moet.json"), str(tmp_path / "plant.json")]
+    header = ["--c", str(tmp_path / "shield.h"), "--self-test"]
+    made = run("shield", str(tmp_path / "law.cert"), *subjects, "-o", str(tmp_path / "shield.cert"), *header)
+    assert made.exit_code == Exit.OK, made.output
+    assert "shield_self_test" in (tmp_path / "shield.h").read_text()
+    about = ["--system", subjects[1], "--certificate", str(tmp_path / "shield.cert"), "--guard", subjects[0]]
+    written = run("bundle", str(tmp_path / "agent.moet.json"), *about, "-o", str(tmp_path / "agent.moet.zip"))
+    assert written.exit_code == Exit.OK, written.output
+    checked = run("check", str(tmp_path / "agent.moet.zip"))
+    assert checked.exit_code == Exit.OK, checked.output
+    assert "whatever controls are wanted" in checked.output
+
+
+def test_a_shield_for_a_goal_is_made_bundled_and_checked_on_the_command_line(car_proof, tmp_path, run):
+    from tests.shield.conftest import car, car_policy
+
+    moet.save(car_policy(), tmp_path / "car.moet.json")
+    systems.save(car(), tmp_path / "car.json")
+    car_proof.save(tmp_path / "car.cert")
+    subjects = [str(tmp_path / "car.moet.json"), str(tmp_path / "car.json")]
+    made = run("shield", str(tmp_path / "car.cert"), *subjects, "--within", "200", "-o", str(tmp_path / "shield.cert"))
+    assert made.exit_code == Exit.OK, made.output
+    assert "200 steps" in made.output
+    about = ["--system", subjects[1], "--certificate", str(tmp_path / "shield.cert"), "--guard", subjects[0]]
+    written = run("bundle", subjects[0], *about, "-o", str(tmp_path / "car.moet.zip"))
+    assert written.exit_code == Exit.OK, written.output
+    with zipfile.ZipFile(tmp_path / "car.moet.zip") as archive:
+        assert b"SHIELD_WITHIN 200" in archive.read("shield.h")
+    assert run("check", str(tmp_path / "shield.cert"), *subjects).exit_code == Exit.OK
+
+
+def test_steps_to_a_goal_are_refused_where_there_is_none(cart_proof, tmp_path, run):
+    moet.save(cart_policy(), tmp_path / "cart.moet.json")
+    systems.save(cart(), tmp_path / "cart.json")
+    cart_proof.save(tmp_path / "cart.cert")
+    subjects = [str(tmp_path / "cart.moet.json"), str(tmp_path / "cart.json")]
+    refused = run("shield", str(tmp_path / "cart.cert"), *subjects, "--within", "200")
+    assert refused.exit_code == Exit.USAGE, refused.output

@@ -17,9 +17,9 @@ MAIN = """
 #include "shield.h"
 int main(void)
 {
-    double row[%(d)d + 1];
+    double row[%(d)d + %(n)d];
     while (fread(row, sizeof row, 1, stdin) == 1) {
-        int answers[2] = {shield_act(row, (int)row[%(d)d]), shield_steps_ahead(row, (int)row[%(d)d])};
+        int answers[2] = {shield_act(row, (int)row[%(d)d]%(left)s), shield_steps_ahead(row, (int)row[%(d)d])};
         fwrite(answers, sizeof answers, 1, stdout);
     }
     return 0;
@@ -30,7 +30,9 @@ int main(void)
 def answers_in_c(shield, folder, rows, *flags):
     """What the compiled header answers."""
     (folder / "shield.h").write_text(c(shield))
-    (folder / "main.c").write_text(MAIN % {"d": shield.system.n_states})
+    d, n = shield.system.n_states, rows.shape[1] - shield.system.n_states
+    left = f", (int)row[{d + 1}]" if n > 1 else ""
+    (folder / "main.c").write_text(MAIN % {"d": d, "n": n, "left": left})
     program = folder / "program"
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
     run_process([COMPILER, *strict, *flags, str(folder / "main.c"), "-o", str(program), "-lm"]).check_returncode()
@@ -70,6 +72,23 @@ def test_decisions_are_the_same_to_the_bit(request, tmp_path, which, flags):
 
 @pytest.mark.processes
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("flags", [[], ["-O3", "-march=native", "-ffp-contract=fast"]], ids=str)
+def test_decisions_about_a_goal_are_the_same_to_the_bit(car_shield, tmp_path, flags):
+    rows = rows_for(car_shield, 20_000)
+    left = np.random.default_rng(1).integers(0, 140, len(rows))
+    found = answers_in_c(car_shield, tmp_path, np.hstack([rows, left[:, None].astype(float)]), *flags)
+    finite = np.all(np.isfinite(rows), axis=1)
+    states, wanted = rows[finite, :-1], rows[finite, -1].astype(np.int64)
+    assert np.all(found[~finite] == [-1, 0])
+    taken = car_shield.act_many(states, wanted, left[finite])
+    assert np.array_equal(found[finite, 0], taken)
+    assert 0.1 < np.mean(taken == wanted) < 0.9
+    ahead = [car_shield.steps_ahead(x, a) for x, a in zip(states[:4000], wanted[:4000], strict=True)]
+    assert np.array_equal(found[finite, 1][:4000], ahead)
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_what_is_no_action_is_refused(cart_shield, tmp_path):
     found = answers_in_c(cart_shield, tmp_path, np.array([[0.0, 0.0, 7.0], [0.0, 0.0, -1.0]]))
     assert found.tolist() == [[-1, 0], [-1, 0]]
@@ -91,9 +110,10 @@ def test_a_name_that_c_does_not_know_is_refused(cart_shield):
 
 @pytest.mark.parametrize("compiler", [name for name in ("gcc", "clang", "g++", "clang++") if shutil.which(name)])
 @pytest.mark.parametrize("flags", [["-O0"], ["-O2", "-march=haswell"]], ids=str)
+@pytest.mark.parametrize("which", ["pole_shield", "car_shield"])
 @pytest.mark.processes
-def test_the_self_test_passes_in_c_and_in_cpp11(pole_shield, tmp_path, compiler, flags):
-    (tmp_path / "guard.h").write_text(c(pole_shield, name="guard", self_test=True))
+def test_the_self_test_passes_in_c_and_in_cpp11(request, tmp_path, which, compiler, flags):
+    (tmp_path / "guard.h").write_text(c(request.getfixturevalue(which), name="guard", self_test=True))
     source = tmp_path / ("main.cpp" if "++" in compiler else "main.c")
     source.write_text('#include "guard.h"\nint main(void) { return guard_self_test(); }\n')
     standard = "-std=c++11" if "++" in compiler else "-std=c99"

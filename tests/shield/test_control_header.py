@@ -92,3 +92,25 @@ def test_the_header_names_what_it_is_about(shield):
     assert shield.digest in text
     assert shield.system.digest in text
     assert "int rooms_act(" in text
+
+
+@pytest.mark.parametrize("compiler", [name for name in ("gcc", "clang", "g++", "clang++") if shutil.which(name)])
+def test_the_self_test_passes_in_c_and_in_cpp11(shield, tmp_path, compiler):
+    (tmp_path / "guard.h").write_text(control_c(shield, name="guard", self_test=True))
+    source = tmp_path / ("main.cpp" if "++" in compiler else "main.c")
+    source.write_text('#include "guard.h"\nint main(void) { return guard_self_test(); }\n')
+    standard = "-std=c++11" if "++" in compiler else "-std=c99"
+    strict = [standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-O2"]
+    run_process([compiler, *strict, str(source), "-o", str(tmp_path / "main")], check=True)
+    assert run_process([tmp_path / "main"]).returncode == 0
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_the_self_test_notices_a_number_that_was_changed(shield, tmp_path):
+    text = control_c(shield, name="guard", self_test=True)
+    broken = text.replace("double value = guard_times(test[0], x[0]);", "double value = x[0];")
+    assert broken != text
+    (tmp_path / "guard.h").write_text(broken)
+    (tmp_path / "main.c").write_text('#include "guard.h"\nint main(void) { return guard_self_test() != 0; }\n')
+    run_process([COMPILER, "-std=c99", str(tmp_path / "main.c"), "-o", str(tmp_path / "main")], check=True)
+    assert run_process([tmp_path / "main"]).returncode == 1

@@ -151,7 +151,7 @@ def test_its_claim_says_what_it_does(pole_shield):
 
 
 def test_equations_that_may_jump_are_refused():
-    step = {"x": "0.5 * x + push + (0.1 if 0 <= x else 0)"}
+    step = {"x": "0.5 * x + push + (0.1 if 0.05 <= x else 0) + (0.01 if x <= 0.35 else 0)"}
     system = systems.NonlinearSystem(
         "jump",
         states=["x"],

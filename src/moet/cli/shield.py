@@ -12,12 +12,15 @@ from moet.cli.verdicts import print_claim
 from moet.errors import CertificateError, InputError
 
 if TYPE_CHECKING:
-    from moet.shield import ControlShield, Shield
+    from moet.shield import ControlShield, GoalShield, Shield
+    from moet.verify.systems import System
+
+    AnyShield = Shield | GoalShield | ControlShield
 
 
 def shield(
     certificate: Annotated[
-        Path, typer.Argument(help="Proof that the policy is safe for ever, as moet verify writes it.")
+        Path, typer.Argument(help="Proof that the policy is safe for ever, or gets to its goal, by moet verify.")
     ],
     policy: Annotated[Path, typer.Argument(help="Model file of the policy.")],
     system: Annotated[str, typer.Argument(help="System that it acts on: its name, such as cartpole, or its file.")],
@@ -29,27 +32,27 @@ def shield(
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Add a function to the header that tries the compiled shield.")
     ] = False,
-    ahead: Annotated[int, typer.Option(min=1, help="Steps that it looks ahead, at most.")] = 30,
+    ahead: Annotated[
+        int | None, typer.Option(min=1, help="Steps that it looks ahead, at most: 30, or as far as a goal.")
+    ] = None,
+    within: Annotated[
+        int | None, typer.Option(min=1, help="Steps in which the goal is reached, at least those of the proof.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a shield of a proof, and have every number of it checked. Exit codes: 0 accepted, 1 refused.
 
-    The shield lets an agent do what it wants as long as the proved policy can still hold the system; `moet check`
-    confirms its certificate.
+    The shield lets an agent do what it wants as long as the proved policy can still hold the system, or get it to its
+    goal in time; `moet check` confirms its certificate.
     """
     for path in (output, header):
         if path is not None:
             check_writable(path)
-    from moet.shield import ControlShield, Shield
+    from moet.shield import ControlShield
     from moet.verify import systems
 
-    plant = systems.find(system)
-    made: Shield | ControlShield
     try:
-        if plant.controls:
-            made = ControlShield(certificate, policy, plant)
-        else:
-            made = Shield(certificate, policy, plant, steps=ahead)
+        made = _made(certificate, policy, systems.find(system), ahead, within)
     except CertificateError as error:
         if as_json:
             print_json({"accepted": False, "reason": str(error)})
@@ -62,22 +65,36 @@ def shield(
         write_text(header, _in_c(made, name, self_test))
     written = {kind: str(path) for kind, path in (("certificate", output), ("header", header)) if path is not None}
     if as_json:
-        found = {"accepted": True, "claim": made.claim} | ({"steps": made.steps} if isinstance(made, Shield) else {})
-        print_json({**found, **written})
+        found = {"accepted": True, "claim": made.claim}
+        print_json({**found, **({} if isinstance(made, ControlShield) else {"steps": made.steps}), **written})
         return
     typer.echo("accepted")
     print_claim(made.claim)
-    ahead_of = {"looks ahead": f"{made.steps} steps"} if isinstance(made, Shield) else {}
+    ahead_of = {} if isinstance(made, ControlShield) else {"looks ahead": f"{made.steps} steps"}
     print_report({**ahead_of, **written})
 
 
-def _in_c(made: Shield | ControlShield, name: str, self_test: bool) -> str:
+def _made(path: Path, policy: Path, plant: System, ahead: int | None, within: int | None) -> AnyShield:
+    """The shield that a proof makes."""
+    from moet.shield import ControlShield, GoalShield, Shield
+    from moet.verify.checker.certificate import Certificate
+
+    certificate = Certificate.load(path)
+    far = {} if ahead is None else {"steps": ahead}
+    if not plant.controls and certificate.kind in ("arrival", "goal_shield"):
+        return GoalShield(certificate, policy, plant, within=within, **far)
+    if within is not None:
+        raise InputError(f"--within is about goals, and the proof is of kind {certificate.kind!r}; leave it out")
+    if plant.controls:
+        return ControlShield(certificate, policy, plant)
+    return Shield(certificate, policy, plant, **far)
+
+
+def _in_c(made: AnyShield, name: str, self_test: bool) -> str:
     from moet.shield.c_header import c
     from moet.shield.control_header import control_c
-    from moet.shield.shield import Shield
+    from moet.shield.controls import ControlShield
 
-    if isinstance(made, Shield):
-        return c(made, name=name, self_test=self_test)
-    if self_test:
-        raise InputError("headers of shields for controls have no self-test yet; leave --self-test out")
-    return control_c(made, name=name)
+    if isinstance(made, ControlShield):
+        return control_c(made, name=name, self_test=self_test)
+    return c(made, name=name, self_test=self_test)

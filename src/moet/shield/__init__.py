@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from moet.shield.c_header import c
     from moet.shield.controls import ControlShield
     from moet.shield.env import ShieldedEnv
+    from moet.shield.goals import GoalShield
     from moet.shield.shield import Shield
 
-__all__ = ["ControlShield", "Shield", "ShieldedEnv", "c"]
+__all__ = ["ControlShield", "GoalShield", "Shield", "ShieldedEnv", "c"]
 
-_HOME = {"ControlShield": "controls", "Shield": "shield", "ShieldedEnv": "env", "c": "c_header"}
+_HOME = {"ControlShield": "controls", "GoalShield": "goals", "Shield": "shield", "ShieldedEnv": "env", "c": "c_header"}
 
 __getattr__ = loader(__name__, _HOME)
 

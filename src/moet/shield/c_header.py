@@ -12,22 +12,24 @@ from moet.export.c_self_test import integers
 from moet.export.c_self_test import self_test as write_self_test
 from moet.export.vectors import COUNT
 from moet.model.file import digest
+from moet.shield.goals import GoalShield
 from moet.shield.kernel import Tables
 from moet.shield.program import Operation
 from moet.shield.shield import Shield
 
 
-def c(shield: Shield, *, name: str = "shield", self_test: bool = False) -> str:
+def c(shield: Shield | GoalShield, *, name: str = "shield", self_test: bool = False) -> str:
     """Write a shield as a header for C99 and C++11.
 
     It defines ``int NAME_act(const double x[], int wanted)``, the number of the action to take in the state that is
     seen as ``x``, and ``int NAME_steps_ahead(const double x[], int action)``, positive if the action is allowed. Both
     are those of the :class:`Shield` for every input, whatever the compiler's options for fused operations; ``act`` is
-    -1 where ``x`` is not finite or ``wanted`` is no action. The digests of policy and system stand at its head.
+    -1 where ``x`` is not finite or ``wanted`` is no action. The digests of policy and system stand at its head. Of a
+    shield for a goal ``act`` has one argument more, ``int left``, the number of steps that are left.
 
     Parameters
     ----------
-    shield : Shield
+    shield : Shield or GoalShield
     name : str
         Beginning of every name that the header defines.
     self_test : bool
@@ -53,8 +55,11 @@ def c(shield: Shield, *, name: str = "shield", self_test: bool = False) -> str:
     check_name(name)
     t = shield.tables
     kept, all_below = (_CONDITIONS, _ALL_BELOW) if len(t.safe_rows) else ("", "")
+    is_for_goal = isinstance(shield, GoalShield)
     functions = (
         _FUNCTIONS.replace("CONDITIONS_KEPT", kept)
+        .replace("LEFT_TOO", ", int left" if is_for_goal else "")
+        .replace("MOST_STEPS", "left" if is_for_goal else "@ERRORS@ - 1")
         .replace("ALL_BELOW", all_below)
         .replace("EXACT", exactly(name))
         .replace("NAME", name)
@@ -68,22 +73,24 @@ def c(shield: Shield, *, name: str = "shield", self_test: bool = False) -> str:
     return text
 
 
-def _self_test(shield: Shield, name: str) -> str:
+def _self_test(shield: Shield | GoalShield, name: str) -> str:
     """States in the box and a little beyond, with every action in turn."""
     rng, t = np.random.default_rng(0), shield.tables
     states = rng.uniform(1.1 * t.bottom, 1.1 * t.top, (COUNT, len(t.bottom))) * rng.choice([0.1, 0.5, 1.0], (COUNT, 1))
     wanted = np.arange(COUNT) % len(shield.system.actions)
     ahead = [shield.steps_ahead(x, int(a)) for x, a in zip(states, wanted, strict=True)]
-    tables = [
-        integers("wanted", wanted.tolist()),
-        integers("taken", shield.act_many(states, wanted).tolist()),
-        integers("ahead", ahead),
-    ]
+    tables, act = [integers("wanted", wanted.tolist()), integers("ahead", ahead)], f"{name}_act(x, wanted[i])"
+    if isinstance(shield, GoalShield):
+        left = rng.integers(0, shield.within + 1, COUNT)
+        taken = shield.act_many(states, wanted, left)
+        tables, act = [*tables, integers("left", left.tolist())], f"{name}_act(x, wanted[i], left[i])"
+    else:
+        taken = shield.act_many(states, wanted)
     wrong = f"""\
-if ({name}_act(x, wanted[i]) != taken[i] || {name}_steps_ahead(x, wanted[i]) != ahead[i]) {{
+if ({act} != taken[i] || {name}_steps_ahead(x, wanted[i]) != ahead[i]) {{
     return i + 1;
 }}"""
-    return write_self_test(name, "double", states.tolist(), tables, wrong)
+    return write_self_test(name, "double", states.tolist(), [*tables, integers("taken", taken.tolist())], wrong)
 
 
 def _sizes(t: Tables) -> dict[str, int]:
@@ -98,22 +105,27 @@ def _sizes(t: Tables) -> dict[str, int]:
     }
 
 
-def _head(shield: Shield, name: str) -> str:
+def _head(shield: Shield | GoalShield, name: str) -> str:
     prefix = name.upper()
     states = [f" * x[{k}]  {string(state)}\n" for k, state in enumerate(shield.system.states)]
     actions = [f" * {k}  {string(action)}\n" for k, action in enumerate(shield.system.actions)]
     root = "#include <math.h>\n" if Operation.ROOT in shield.tables.code[:, 0] else ""
+    what, the_set, left, when, within = "stays in its safe set for ever", "proved set", "", "", ""
+    if isinstance(shield, GoalShield):
+        what, the_set = f"gets to its goal within {shield.within} steps", "goal"
+        left, when = ", int left", ", with so many steps left"
+        within = f"\n#define {prefix}_WITHIN {shield.within}"
     return f"""\
-/* A shield: whatever is wanted, the system {string(shield.system.name)} stays in its safe set for ever.
+/* A shield: whatever is wanted, the system {string(shield.system.name)} {what}.
  *
  * policy {digest(shield.policy)}
  * system {shield.system.digest}
  * proof  {shield.digest}
  *
- * int {name}_act(const double x[@STATES@], int wanted)
- *     action to take where x is seen; -1 if x is not finite, or there is no such action
+ * int {name}_act(const double x[@STATES@], int wanted{left})
+ *     action to take where x is seen{when}; -1 if x is not finite, or there is no such action
  * int {name}_steps_ahead(const double x[@STATES@], int action)
- *     steps after which the state is surely in the proved set; 0 if the action is not allowed
+ *     steps after which the state is surely in the {the_set}; 0 if that is not sure
  *
 {"".join(states)}{"".join(actions)} */
 #ifndef {prefix}_H
@@ -129,7 +141,7 @@ def _head(shield: Shield, name: str) -> str:
 /* SHA-256 of what was proved, of which system, and of the proof */
 #define {prefix}_POLICY "{digest(shield.policy)}"
 #define {prefix}_SYSTEM "{shield.system.digest}"
-#define {prefix}_PROOF "{shield.digest}"
+#define {prefix}_PROOF "{shield.digest}"{within}
 """
 
 
@@ -332,7 +344,7 @@ static inline int NAME_policy(const double x[@STATES@])
     return NAME_actions[node];
 }
 
-static inline int NAME_steps_ahead(const double x[@STATES@], int action)
+static inline int NAME_steps_within(const double x[@STATES@], int action, int most)
 {
     double z[@STATES@];
     int failed[@CELLS@] = {0};
@@ -342,7 +354,7 @@ static inline int NAME_steps_ahead(const double x[@STATES@], int action)
     for (int i = 0; i < @STATES@; i++) {
         z[i] = x[i];
     }
-    for (int k = 1; k < @ERRORS@; k++) {
+    for (int k = 1; k < @ERRORS@ && k <= most; k++) {
         NAME_step(z, action);
         if (!NAME_within(z, NAME_errors[k])CONDITIONS_KEPT) {
             return 0;
@@ -360,7 +372,12 @@ static inline int NAME_steps_ahead(const double x[@STATES@], int action)
     return 0;
 }
 
-static inline int NAME_act(const double x[@STATES@], int wanted)
+static inline int NAME_steps_ahead(const double x[@STATES@], int action)
+{
+    return NAME_steps_within(x, action, @ERRORS@ - 1);
+}
+
+static inline int NAME_act(const double x[@STATES@], int wantedLEFT_TOO)
 {
     for (int i = 0; i < @STATES@; i++) {
         if (!(x[i] - x[i] == 0.0)) {
@@ -372,6 +389,6 @@ static inline int NAME_act(const double x[@STATES@], int wanted)
     }
     /* what the policy itself would do is taken in either case */
     const int own = NAME_policy(x);
-    return own == wanted || NAME_steps_ahead(x, wanted) > 0 ? wanted : own;
+    return own == wanted || NAME_steps_within(x, wanted, MOST_STEPS) > 0 ? wanted : own;
 }
 """

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.export.c_parts import UNFIT, array, check_name, number, string, unfused
+from moet.export.c_self_test import integers, numbers
+from moet.export.c_self_test import self_test as write_self_test
+from moet.export.vectors import COUNT
 from moet.model.file import digest
 from moet.shield.control_kernel import SHORTER
 from moet.shield.controls import ControlShield
 
 
-def control_c(shield: ControlShield, *, name: str = "shield") -> str:
+def control_c(shield: ControlShield, *, name: str = "shield", self_test: bool = False) -> str:
     """Write a shield for controls as a C99 header.
 
     It defines ``int NAME_act(const double x[], const double wanted[], double taken[])``, which writes the controls to
@@ -25,15 +30,41 @@ def control_c(shield: ControlShield, *, name: str = "shield") -> str:
     shield : ControlShield
     name : str
         Beginning of every name that the header defines.
+    self_test : bool
+        Whether to add ``int NAME_self_test(void)``, which tries the compiled shield on 64 states and wishes and returns
+        0 if all decisions are the shield's.
     """
     check_name(name)
     t = shield.tables
     tables = "\n".join(_table(f"{name}_{key}", values) for key, values in t._asdict().items())
-    text = "\n".join([_head(shield, name), unfused(name), tables, _FUNCTIONS.replace("NAME", name)])
+    test = _self_test(shield, name) if self_test else ""
+    text = "\n".join([_head(shield, name), unfused(name), tables, _FUNCTIONS.replace("NAME", name), test, "#endif\n"])
     sizes = {"TESTS": len(t.limits), "STATES": shield.system.n_states, "CONTROLS": len(t.low)}
     for key, value in sizes.items():
         text = text.replace(f"@{key}@", str(value))
     return text.replace("@SHORTER@", number(SHORTER, "double"))
+
+
+def _self_test(shield: ControlShield, name: str) -> str:
+    """States in the box of the proof and a little beyond, with wishes within the actuators' limits and beyond."""
+    rng, t = np.random.default_rng(0), shield.tables
+    low, high = np.array([[float(Fraction(end)) for end in side] for side in shield.certificate.claim["box"]]).T
+    states = rng.uniform(low, high, (COUNT, len(low))) * rng.choice([0.1, 0.5, 1.1], (COUNT, 1))
+    wanted = rng.uniform(1.5 * t.low, 1.5 * t.high, (COUNT, len(t.low)))
+    taken = shield.act_many(states, wanted)
+    replaced = (taken != wanted.clip(t.low, t.high)).any(axis=1).astype(int).tolist()
+    tables = [numbers("double", key, rows.tolist()) for key, rows in (("wanted", wanted), ("taken", taken))]
+    tables.append(integers("replaced", replaced))
+    wrong = f"""\
+double done[@CONTROLS@] = {{0.0}};
+int differs = {name}_act(x, wanted[i], done) != replaced[i];
+for (int k = 0; k < @CONTROLS@; k++) {{
+    differs |= done[k] != taken[i][k];
+}}
+if (differs) {{
+    return i + 1;
+}}"""
+    return write_self_test(name, "double", states.tolist(), tables, wrong)
 
 
 def _table(name: str, values: NDArray[np.float64]) -> str:
@@ -171,6 +202,4 @@ static inline int NAME_act(
     }
     return 1;
 }
-
-#endif
 """

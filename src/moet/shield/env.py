@@ -9,6 +9,8 @@ import numpy as np
 
 from moet.errors import InputError
 from moet.shield.controls import ControlShield
+from moet.shield.goals import GoalShield
+from moet.shield.look_ahead import LookAhead
 from moet.shield.shield import Shield
 
 
@@ -18,13 +20,13 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     What the environment shows must be the state of the shield's system. ``info["overridden"]`` says whether another
     action was taken than the one given, ``info["action"]`` which one was, and ``info["explained"]`` whether the system
     that was proved can do what was seen; once it cannot, nothing is guaranteed in the rest of the episode, and it stays
-    False.
+    False. Behind a shield for a goal, ``info["left"]`` says in how many steps more the goal is reached, at most.
 
     Parameters
     ----------
     env : gymnasium.Env
         With as many actions as the system has, or with its controls.
-    shield : Shield or ControlShield
+    shield : Shield, GoalShield or ControlShield
 
     Raises
     ------
@@ -42,17 +44,17 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     >>> env = ShieldedEnv(gymnasium.make("CartPole-v1"), shield)  # doctest: +SKIP
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield | ControlShield) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield | GoalShield | ControlShield) -> None:
         super().__init__(env)
         self.shield = shield
-        self._actions = _Numbered(env.action_space, shield) if isinstance(shield, Shield) else _Controls(env, shield)
+        self._actions = _Numbered(env.action_space, shield) if isinstance(shield, LookAhead) else _Controls(env, shield)
         if env.observation_space.shape != (shield.system.n_states,):
             raise InputError(
                 f"the shield is about {shield.system.n_states} states, and the environment shows "
                 f"{env.observation_space}"
             )
         self._seen: Any = None
-        self._explained = True
+        self._explained, self._steps = True, 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; it must be one that the proof covers."""
@@ -63,7 +65,7 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"the shield does not cover an episode that begins at {np.asarray(seen).tolist()}: it is no first "
                 f"state of the system {self.shield.system.name!r}, nor in the set that was proved"
             )
-        self._seen, self._explained = np.array(seen, np.float64), True
+        self._seen, self._explained, self._steps = np.array(seen, np.float64), True, 0
         return seen, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -71,19 +73,30 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self._seen is None:
             raise InputError("reset the environment before the first step")
         wanted = self._actions.read(action)
-        taken = self.shield.act(self._seen, wanted)
+        if isinstance(self.shield, GoalShield):
+            taken = self.shield.act(self._seen, wanted, self._left)
+        else:
+            taken = self.shield.act(self._seen, wanted)
         done = self._actions.written(taken)
         seen, reward, terminated, truncated, info = self.env.step(done)
         self._explained = self._explained and self.shield.explains(self._seen, taken, seen)
-        self._seen = np.array(seen, np.float64)
+        self._seen, self._steps = np.array(seen, np.float64), self._steps + 1
         told = {"overridden": bool(np.any(taken != wanted)), "action": done, "explained": self._explained}
+        if isinstance(self.shield, GoalShield):
+            told["left"] = self._left
         return seen, reward, terminated, truncated, {**info, **told}
+
+    @property
+    def _left(self) -> int:
+        """Steps in which the goal is to be reached."""
+        assert isinstance(self.shield, GoalShield)
+        return max(self.shield.within - self._steps, 0)
 
 
 class _Numbered:
     """Actions of an environment that numbers them, perhaps not from 0 on."""
 
-    def __init__(self, space: Any, shield: Shield) -> None:
+    def __init__(self, space: Any, shield: LookAhead) -> None:
         n_actions = len(shield.system.actions)
         if not isinstance(space, gymnasium.spaces.Discrete) or space.n != n_actions:
             raise InputError(f"the shield is about {n_actions} actions, and the environment has {space}")

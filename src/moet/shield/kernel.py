@@ -76,37 +76,42 @@ SAFE_ROWS, SAFE_SPREADS, SAFE_LIMITS, GATE, ROOTS, NODES, THRESHOLD, ACTIONS, GA
 
 
 @njit(**OPTIONS)
-def decide(x: Any, wanted: int, floats: Any, ints: Any) -> int:
+def decide(x: Any, wanted: int, left: int, floats: Any, ints: Any) -> int:
     """The wanted action if it is allowed, else the policy's; -1 if that has no answer because x is not finite.
+
+    Allowed is what surely leads into the set in so many steps.
 
     What the policy itself would do is taken in either case, so then nothing has to be followed.
     """
     for k in range(len(x)):
         if not math.isfinite(x[k]):
             return -1
-    own = _action(x, floats, ints)
-    if own == wanted or steps_to_set(x, wanted, floats, ints) > 0:
+    own = policy_action(x, floats, ints)
+    if own == wanted or steps_to_set(x, wanted, left, floats, ints) > 0:
         return wanted
     return own
 
 
 @njit(**OPTIONS)
-def decide_rows(X: Any, wanted: Any, taken: Any, floats: Any, ints: Any) -> None:
+def decide_rows(X: Any, wanted: Any, left: Any, taken: Any, floats: Any, ints: Any) -> None:
     """The same for many states."""
     for i in range(len(X)):
-        taken[i] = decide(X[i], wanted[i], floats, ints)
+        taken[i] = decide(X[i], wanted[i], left[i], floats, ints)
 
 
 @njit(**OPTIONS)
-def steps_to_set(x: Any, action: int, floats: Any, ints: Any) -> int:
-    """Steps after which the state is surely in the set: this action first, then the policy; 0 if that is not sure."""
+def steps_to_set(x: Any, action: int, most: int, floats: Any, ints: Any) -> int:
+    """Steps after which the state is surely in the set: this action first, then the policy.
+
+    It is 0 if that is not sure, or takes more than ``most`` steps.
+    """
     f, n = floats, ints
     first_error = f[n[3 * ERRORS]]
     if not _within(x, first_error, f, n):
         return 0
     z, registers = x.copy(), np.empty(_n_registers(n))
     failed = np.zeros(n[3 * LIMITS + 1], np.int64)
-    for k in range(1, n[3 * ERRORS + 1]):
+    for k in range(1, min(n[3 * ERRORS + 1], most + 1)):
         _step(z, action, registers, f, n)
         error = f[n[3 * ERRORS] + k]
         if not (_within(z, error, f, n) and _keeps_conditions(z, error, f, n)):
@@ -223,7 +228,7 @@ def _logits(z: Any, logits: Any, f: Any, n: Any) -> int:
 
 
 @njit(**OPTIONS)
-def _action(x: Any, f: Any, n: Any) -> int:
+def policy_action(x: Any, f: Any, n: Any) -> int:
     """Action of the policy where this is seen."""
     node = n[n[3 * ROOTS] + _logits(x, np.empty(n[3 * GATE + 1]), f, n)]
     nodes, threshold = n[3 * NODES], n[3 * THRESHOLD]

@@ -11,12 +11,16 @@ import hashlib
 import io
 import os
 import zipfile
+from fractions import Fraction
+from math import isfinite
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.documents.model import PlainModel, plain_model, typed
+from moet.verify.checker.documents.laws import LawTree, PlainLaws, clipped, read_laws
+from moet.verify.checker.documents.model import PlainModel, PlainTree, plain_model, typed
 from moet.verify.checker.documents.reading import MOST_BYTES, double, items, members, parse, shown, text
+from moet.verify.checker.inputs.gate import Sum
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.words import claim_in_words
 
@@ -119,7 +123,10 @@ def _answered(files: dict[str, bytes], entry: Any, models: list[str]) -> int:
     members(entry, "test vectors", ("model", "inputs", "answers"))
     if entry["model"] not in models:
         raise CertificateError(f"test vectors are about {shown(entry['model'])}, which is none of the models")
-    model = plain_model(_part(files, entry["model"]))
+    document = _part(files, entry["model"])
+    model = read_laws(document) if type(document) is dict and "outputs" in document else plain_model(document)
+    if isinstance(model, PlainLaws) and not model.is_hard:
+        raise CertificateError("test vectors of models that answer with numbers are about hard ones, and this is soft")
     inputs = [
         [double(x, "a test vector") for x in items(row, "a test vector", len(model.feature_names))]
         for row in items(entry["inputs"], "inputs")
@@ -130,16 +137,33 @@ def _answered(files: dict[str, bytes], entry: Any, models: list[str]) -> int:
     return len(inputs)
 
 
-def _answer(model: PlainModel, row: list[float]) -> Any:
-    """Hard answer of a model, in float64 from left to right."""
-    best, top = 0, 0.0
-    for j, (bias, weights) in enumerate(zip(model.bias, model.weights, strict=True)):
-        logit = bias
-        for weight, x in zip(weights, row, strict=True):
-            logit += weight * x
-        if j == 0 or logit > top:
-            best, top = j, logit
-    tree, node = model.trees[best], 0
-    while tree.label[node] < 0:
+def _answer(model: PlainModel | PlainLaws, row: list[float]) -> Any:
+    """Hard answer of a model, in float64 from left to right: a label, or its outputs."""
+    logits = [_sum(bias, weights, row) for bias, weights in zip(model.bias, model.weights, strict=True)]
+    best = logits.index(max(logits))
+    if isinstance(model, PlainLaws):
+        laws = model.trees[best]
+        return _outputs(model, laws.laws[_leaf(laws, row)], row)
+    tree = model.trees[best]
+    return model.classes[tree.label[_leaf(tree, row)]]
+
+
+def _leaf(tree: PlainTree | LawTree, row: list[float]) -> int:
+    node = 0
+    while tree.feature[node] >= 0:
         node = tree.left[node] if row[tree.feature[node]] <= tree.threshold[node] else tree.right[node]
-    return model.classes[tree.label[node]]
+    return node
+
+
+def _outputs(model: PlainLaws, laws: list[Sum], row: list[float]) -> list[float]:
+    sums = (_sum(float(law.bias), [float(w) for w in law.weights], row) for law in laws)
+    return [float(clipped(Fraction(u), low, high)) for u, low, high in zip(sums, model.low, model.high, strict=True)]
+
+
+def _sum(bias: float, weights: list[float], row: list[float]) -> float:
+    total = bias
+    for weight, x in zip(weights, row, strict=True):
+        total += weight * x
+    if not isfinite(total):
+        raise CertificateError(f"the numbers of a model overflow at the test vector {row}")
+    return total

@@ -21,7 +21,7 @@ BY_FLOWPIPES = ("flowpipe", "admissible", "control_shield")
 """Kinds of proofs about a system with controls, and a model that answers with numbers or labels of actions."""
 
 BY_PATHS = ("safe", "reaches")
-BY_SETS = ("blocks", "invariant", "shield", "arrival")
+BY_SETS = ("blocks", "invariant", "shield", "arrival", "goal_shield")
 
 
 def about_system(kind: str) -> bool:

@@ -17,6 +17,7 @@ from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import Affine, Equations, HalfSpace, PlainSystem
 from moet.verify.checker.inputs import claims
 from moet.verify.checker.loops import claims as loop_claims
+from moet.verify.checker.loops import shield_claims
 from moet.verify.checker.loops.flowpipe.admissible import OWN, read_admissible
 from moet.verify.checker.loops.flowpipe.shield import control_shield
 from moet.verify.checker.loops.flowpipe.words import flowpipe_words
@@ -160,7 +161,9 @@ def _distance(claim: claims.Distance, model: PlainLaws) -> list[str]:
 def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list[str]:
     """Claims about runs."""
     if kind == "shield":
-        return _shield(loop_claims.shield(claim, model, system), model, system)
+        return _shield(shield_claims.shield(claim, model, system), system)
+    if kind == "goal_shield":
+        return _goal_shield(shield_claims.goal_shield(claim, model, system), system)
     goal: list[HalfSpace] = []
     steps: int | None
     if kind in ("safe", "reaches"):
@@ -178,16 +181,32 @@ def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list
     return [f"{start} {what}.", *_surroundings(system)]
 
 
-def _shield(claim: loop_claims.Shield, model: PlainModel, system: PlainSystem) -> list[str]:
+def _shield(claim: shield_claims.Shield, system: PlainSystem) -> list[str]:
     """The claim of a shield."""
-    box = ", ".join(f"{name_of(n)} {between(*side)}" for n, side in zip(system.states, claim.box, strict=True))
     return [
         f"Every run that begins with {_first_states(system)}, or in the set of the proof, is safe for ever, whichever "
         f"actions are wanted, if the shield decides which are taken: {_conditions(system.safe, system.states)}.",
         f"The shield allows an action if after it the model surely gets into the set of the proof within "
-        f"{len(claim.errors) - 2} steps more, staying where {box}; otherwise the model acts.",
+        f"{_looked_ahead(claim.margins, system)}; otherwise the model acts.",
         *_surroundings(system, "The model's gate is computed in float64."),
     ]
+
+
+def _goal_shield(claim: shield_claims.GoalShield, system: PlainSystem) -> list[str]:
+    """The claim of a shield that keeps a goal within reach."""
+    return [
+        f"Every run that begins with {_first_states(system)} is, after at most {claim.within} steps, at some time in "
+        "the goal, whichever actions are wanted, if the shield decides which are taken and is told how many steps are "
+        f"left: {_conditions(claim.arrival.goal, system.states)}.",
+        f"The shield allows an action if after it the model surely gets into the goal in the steps that are left, and "
+        f"within {_looked_ahead(claim.margins, system)}; otherwise the model acts.",
+        *_surroundings(system, "The model's gate is computed in float64."),
+    ]
+
+
+def _looked_ahead(margins: shield_claims.Margins, system: PlainSystem) -> str:
+    box = ", ".join(f"{name_of(n)} {between(*side)}" for n, side in zip(system.states, margins.box, strict=True))
+    return f"{len(margins.errors) - 2} steps more, staying where {box}"
 
 
 @lru_cache(maxsize=8)  # one system is often asked about many policies

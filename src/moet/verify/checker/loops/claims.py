@@ -1,17 +1,16 @@
-"""What certificates about closed loops claim: paths, sets, goals and shields. Standard library only.
+"""What certificates about closed loops claim: paths, sets and goals. Standard library only.
 
 Read as the claims of :mod:`~moet.verify.checker.inputs.claims` are.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.documents.model import PlainModel
-from moet.verify.checker.documents.reading import double, doubles, interval, items, members, shown, whole
+from moet.verify.checker.documents.reading import doubles, interval, items, members, shown, whole
 from moet.verify.checker.documents.system import HalfSpace, PlainSystem, Sides, Vector, half_spaces
 from moet.verify.checker.inputs.claims import named
 
@@ -19,9 +18,6 @@ MOST_STEPS = 10_000
 """Steps of one block, or of a proof that follows paths."""
 
 MOST_STEPS_IN_BLOCKS = 10**9
-
-MOST_TERMS = 40
-"""Terms of the polynomials with which a shield computes sine and cosine."""
 
 
 class Paths(NamedTuple):
@@ -63,24 +59,6 @@ class Sets(NamedTuple):
     directions: list[Vector]
     enclosures: list[EnclosureClaim]
     blocks: list[BlockClaim]
-
-
-class Shield(NamedTuple):
-    """An invariant, and the numbers with which a shield decides, by the names that the format has for them."""
-
-    invariant: Sets
-    box: Sides
-    terms: int
-    shape: Vector
-    growth: Fraction
-    added: Fraction
-    errors: Vector
-    spreads: Vector
-    limits: list[Vector | None]
-    safe_spreads: Vector
-    safe_limits: Vector
-    gate_spreads: list[Vector]
-    gate_errors: list[Vector]
 
 
 class Part(NamedTuple):
@@ -136,47 +114,6 @@ def sets(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> Sets:
         [doubles(row, "directions", d) for row in claim["directions"]],
         enclosures,
         blocks,
-    )
-
-
-def shield(claim: Any, model: PlainModel, system: PlainSystem) -> Shield:
-    """Read the claim of a shield: that of its invariant, and its own numbers."""
-    if type(claim) is not dict or "shield" not in claim:
-        raise CertificateError("the claim of a shield lacks shield")
-    invariant = sets("invariant", {key: value for key, value in claim.items() if key != "shield"}, model, system)
-    part = members(
-        claim["shield"],
-        "the shield",
-        (
-            *("bottom", "top", "terms", "shape", "growth", "added", "errors", "spreads", "limits"),
-            *("safe_spreads", "safe_limits", "gate_spreads", "gate_errors"),
-        ),
-    )
-    d, n_experts = len(system.states), len(model.bias)
-    n_rows = 2 * d + 2 + len(invariant.directions)
-    n_slanted = sum(sum(map(bool, half.coefficients)) > 1 for half in system.safe)
-    errors = doubles(part["errors"], "errors")
-    if not 2 <= len(errors) <= MOST_STEPS:
-        raise CertificateError(f"a shield looks 1 to {MOST_STEPS - 1} steps ahead, got {len(errors) - 1}")
-    limits = items(part["limits"], "limits", len(invariant.edges) + 1)
-    gate_spreads, gate_errors = (
-        [doubles(row, name, n_experts) for row in items(part[name], name, n_experts)]
-        for name in ("gate_spreads", "gate_errors")
-    )
-    return Shield(
-        invariant=invariant,
-        box=list(zip(doubles(part["bottom"], "bottom", d), doubles(part["top"], "top", d), strict=True)),
-        terms=whole(part["terms"], "terms", 1, MOST_TERMS),
-        shape=doubles(part["shape"], "shape", d),
-        growth=Fraction(double(part["growth"], "growth")),
-        added=Fraction(double(part["added"], "added")),
-        errors=errors,
-        spreads=doubles(part["spreads"], "spreads", n_rows),
-        limits=[None if cell is None else doubles(cell, "limits", n_rows) for cell in limits],
-        safe_spreads=doubles(part["safe_spreads"], "safe_spreads", n_slanted),
-        safe_limits=doubles(part["safe_limits"], "safe_limits", n_slanted),
-        gate_spreads=gate_spreads,
-        gate_errors=gate_errors,
     )
 
 

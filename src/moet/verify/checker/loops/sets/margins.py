@@ -4,8 +4,9 @@ A shield follows an estimate z of the state x by a program in float64. What is s
 
 - after k steps, ``|x_i − z_i| <= errors[k]·shape_i``, less a share of SLACK that makes up for the float64 arithmetic of
   the comparisons: at first by what sensors and rounding do to what is seen, then by growth and what every step adds;
-- where z passes a test of the shield against ``limits``, x is in the polytope of the invariant, and where it passes
-  ``safe_limits``, it keeps the conditions of several states; the box of the shield keeps those of one;
+- where z passes a test of the shield against ``limits``, x is in the polytope of the invariant, or in the goal, and
+  where it passes ``safe_limits``, it keeps the conditions of several states; the box of the shield keeps those of one
+  (all of this of the domain alone, where a goal is all that counts);
 - where z is clear of a boundary of the policy's gate by ``gate_spreads`` and ``gate_errors``, the deployed policy
   chooses the same expert at x, whatever it sees of it.
 """
@@ -19,12 +20,12 @@ from itertools import pairwise
 from moet.errors import CertificateError
 from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.system import PlainSystem, Vector
-from moet.verify.checker.loops.claims import Shield
 from moet.verify.checker.loops.geometry import action_number
 from moet.verify.checker.loops.observation import Observation
 from moet.verify.checker.loops.sets.claim import Conditions, Template
 from moet.verify.checker.loops.sets.enclosures import BITS
 from moet.verify.checker.loops.sets.roundoff import FloatStep
+from moet.verify.checker.loops.shield_claims import GoalShield, Margins, Shield
 from moet.verify.checker.meter import Meter
 
 UNIT = Fraction(1, 2**53)
@@ -35,38 +36,57 @@ TINY = Fraction(1, 2**300)
 """More than all numbers that underflow."""
 
 
-def check_margins(claim: Shield, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
-    """Confirm every number of a shield; raises CertificateError with the reason if one fails."""
+def check_shield(claim: Shield, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
+    """Confirm every number of a shield that keeps to an invariant; raises CertificateError if one fails."""
+    proof, conditions = claim.invariant, Conditions(system)
+    rows = Template(proof.slice, proof.edges, proof.directions).rows
+    _check_margins(claim.margins, conditions, rows, proof.blocks[-1].target, model, meter)
+
+
+def check_goal_shield(claim: GoalShield, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
+    """Confirm every number of a shield that keeps a goal within reach; raises CertificateError if one fails."""
+    if claim.within < claim.arrival.steps:
+        raise CertificateError(f"{claim.within} steps are claimed, and the policy may need {claim.arrival.steps}")
+    goal, conditions = claim.arrival.goal, Conditions(system, must_be_safe=False)
+    rows, bounds = [half.coefficients for half in goal], [half.bound for half in goal]
+    _check_margins(claim.margins, conditions, rows, [bounds], model, meter)
+
+
+def _check_margins(
+    claim: Margins,
+    conditions: Conditions,
+    rows: Sequence[Vector],
+    target: Sequence[Vector | None],
+    model: PlainModel,
+    meter: Meter,
+) -> None:
+    """Confirm every number with which a policy is followed into a set: polytopes of these rows, one per cell."""
+    system = conditions.system
     for label in model.classes:
         action_number(label, system.actions)
-    conditions = Conditions(system)
     _check_box(claim, conditions)
     _check_errors(claim, system, meter)
-    template = Template(claim.invariant.slice, claim.invariant.edges, claim.invariant.directions)
-    target = claim.invariant.blocks[-1].target
     largest = [max(abs(low), abs(high)) for low, high in claim.box]
     last = max(claim.errors)
     for cell, limits in zip(target, claim.limits, strict=True):
         if cell is None and limits is not None:
             raise CertificateError("a shield takes a cell that is empty for one that is not")
         if cell is not None and limits is not None:
-            rows = zip(template.rows, claim.spreads, limits, cell, strict=True)
-            for row, spread, limit, bound in rows:
-                _check_row(row, row, spread, limit, bound, claim.shape, largest, last)
+            for row, spread, limit, bound in zip(rows, claim.spreads, limits, cell, strict=True):
+                _check_row(row, spread, limit, bound, claim.shape, largest, last)
     rows_of_safe = zip(conditions.slanted, claim.safe_spreads, claim.safe_limits, strict=True)
     for half, spread, limit in rows_of_safe:
-        computed = [Fraction(float(a)) for a in half.coefficients]
-        _check_row(half.coefficients, computed, spread, limit, half.bound, claim.shape, largest, last)
+        _check_row(half.coefficients, spread, limit, half.bound, claim.shape, largest, last)
     _check_gate(claim, model, system, largest)
 
 
-def _check_box(claim: Shield, conditions: Conditions) -> None:
+def _check_box(claim: Margins, conditions: Conditions) -> None:
     if not all(low < high for low, high in claim.box):
         raise CertificateError("the box of the shield is empty")
     conditions.check_box(claim.box, "states in the box of the shield")
 
 
-def _check_errors(claim: Shield, system: PlainSystem, meter: Meter) -> None:
+def _check_errors(claim: Margins, system: PlainSystem, meter: Meter) -> None:
     """See that the errors are as large as what sensors, rounding and disturbances add up to."""
     if min(claim.shape) <= 0 or min(claim.errors) <= 0 or min(claim.growth, claim.added) < 0:
         raise CertificateError("shape and errors of a shield are positive, growth and what is added not negative")
@@ -86,7 +106,6 @@ def _check_errors(claim: Shield, system: PlainSystem, meter: Meter) -> None:
 
 def _check_row(
     row: Vector,
-    computed: Vector,
     spread: Fraction,
     limit: Fraction,
     bound: Fraction,
@@ -94,7 +113,8 @@ def _check_row(
     largest: Sequence[Fraction],
     last: Fraction,
 ) -> None:
-    """See that computed·z + spread·error <= limit in float64 implies row·x <= bound."""
+    """See that row·z + spread·error <= limit, all of it rounded to float64, implies row·x <= bound."""
+    computed = [Fraction(float(a)) for a in row]
     if spread < sum(abs(a) * v for a, v in zip(row, shape, strict=True)):
         raise CertificateError("the spread of a direction is less than its errors add up to")
     size = sum((abs(a) * x for a, x in zip(computed, largest, strict=True)), Fraction(0)) + spread * last
@@ -103,7 +123,7 @@ def _check_row(
         raise CertificateError("a limit of the shield is too close to that of its set")
 
 
-def _check_gate(claim: Shield, model: PlainModel, system: PlainSystem, largest: Sequence[Fraction]) -> None:
+def _check_gate(claim: Margins, model: PlainModel, system: PlainSystem, largest: Sequence[Fraction]) -> None:
     """See that an expert that is ahead at z by the margins is chosen at what is seen of x."""
     seen = Observation(system.noise, system.float32).errors(largest)
     reach = [x + e for x, e in zip(largest, seen, strict=True)]

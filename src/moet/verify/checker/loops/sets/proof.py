@@ -1,8 +1,8 @@
 """Checker of proofs that lead from set to set. Standard library only; it shares nothing with the search but the format.
 
 Kinds are ``"blocks"`` (safe for some steps), ``"invariant"`` (for ever), ``"shield"`` (an invariant, and the numbers
-with which a shield keeps others to it: :mod:`moet.verify.checker.loops.sets.margins`) and ``"arrival"`` (a goal is
-reached).
+with which a shield keeps others to it: :mod:`moet.verify.checker.loops.sets.margins`), ``"arrival"`` (a goal is
+reached) and ``"goal_shield"`` (so it is, whatever is wanted, behind a shield with these numbers).
 
 The claim names a *template* (axes, a slice and its edges, other directions), affine *enclosures* of one step on a box
 of states, and *blocks*: the number of steps that are taken from one set, with which enclosure, limits of what is
@@ -26,9 +26,10 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
+from moet.verify.checker.loops import shield_claims
 from moet.verify.checker.loops.geometry import Box, covers, most_in
 from moet.verify.checker.loops.sets.claim import Conditions, Enclosure, Template
-from moet.verify.checker.loops.sets.margins import check_margins
+from moet.verify.checker.loops.sets.margins import check_goal_shield, check_shield
 from moet.verify.checker.loops.sets.walk import Walk
 from moet.verify.checker.meter import Meter
 
@@ -40,9 +41,13 @@ def check_sets(certificate: Certificate, model: PlainModel, system: PlainSystem,
     if certificate.kind == "arrival":
         _check_arrival(loop_claims.arrival(document, model, system), model, system, records)
     elif certificate.kind == "shield":
-        claim = loop_claims.shield(document, model, system)
-        _check_safe(claim.invariant, model, system, records)
-        check_margins(claim, model, system, meter)
+        shield = shield_claims.shield(document, model, system)
+        _check_safe(shield.invariant, model, system, records)
+        check_shield(shield, model, system, meter)
+    elif certificate.kind == "goal_shield":
+        guided = shield_claims.goal_shield(document, model, system)
+        _check_arrival(guided.arrival, model, system, records)
+        check_goal_shield(guided, model, system, meter)
     else:
         _check_safe(loop_claims.sets(certificate.kind, document, model, system), model, system, records)
     records.finish()
