@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import os
 import zipfile
@@ -14,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.explain.proof_page import proof_page
 from moet.export.c_source import c
 from moet.files import written_whole
 from moet.model.file import Model, as_model, digest, encoded
 from moet.model.mixture import Mixture
-from moet.model.text import summary
 from moet.verify.checker.bundle import FORMAT, MANIFEST, VERSION, Confirmed, check_bundle
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.words import claim_in_words
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
@@ -75,7 +73,7 @@ def bundle(
     files |= {f"{name.split('.')[0]}.h": c(model, name=name.split(".")[0]).encode() for name, model in models.items()}
     files |= _shield(certificate, models[about], system)
     files["vectors.json"] = _json([_vectors(name, model, system) for name, model in models.items()])
-    files["index.html"] = _page(models, system, certificate, files).encode()
+    files["index.html"] = proof_page(models, system, certificate, files).encode()
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -141,28 +139,3 @@ def _inputs(system: System) -> Floats:
 def _anywhere(n_features: int) -> Floats:
     """Inputs of a policy that sees something else than the states."""
     return np.random.default_rng(0).uniform(-_WIDE, _WIDE, (_VECTORS, n_features))
-
-
-def _page(models: Mapping[str, Model], system: System, certificate: Certificate, files: Mapping[str, bytes]) -> str:
-    """What a person opens: the claim in words, the model as rules, and what else there is."""
-    from moet.explain import rules
-
-    about = list(models)[-1]
-    claim = claim_in_words(certificate, models[about], system)
-    parts = [f"<h1>{html.escape(system.name)}: a proof, and what it is about</h1>", _preformatted(claim)]
-    for name, model in models.items():
-        parts += [f"<h2>{html.escape(name)}</h2>", _preformatted(f"{summary(model)}\n\n{rules(model)}")]
-    listed = "".join(f"<li>{html.escape(name)}, {len(content):,} bytes</li>" for name, content in files.items())
-    how = "moet check FILE.moet.zip confirms the proof, all digests and the test vectors with Python alone."
-    parts += [f"<h2>In this bundle</h2><ul>{listed}</ul>", f"<p>{how}</p>"]
-    style = "body{font:16px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{white-space:pre-wrap}"
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>{html.escape(system.name)}</title>'
-        f"<style>{style}</style></head><body>{''.join(parts)}</body></html>\n"
-    )
-
-
-def _preformatted(text: str) -> str:
-    return f"<pre>{html.escape(text)}</pre>"

@@ -56,7 +56,11 @@ def test_the_same_content_makes_the_same_bytes(files, tmp_path, cart_shield):
 def test_a_bundle_holds_code_and_a_page(files):
     with zipfile.ZipFile(files) as archive:
         assert {"policy.h", "guard.h", "shield.h", "index.html", "system.json"} <= set(archive.namelist())
-        assert b"for ever" in archive.read("index.html")
+        page = archive.read("index.html").decode()
+    assert "for ever" in page
+    assert "data:image/png;base64," in page  # the proven sets
+    assert "prefers-color-scheme: dark" in page
+    assert "@import" not in page
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ def assembled(package: str, content: Any, **parts: str) -> str:
     ----------
     package : str
         Holds ``page.html``, with places named ``{{policy}}``, ``{{style}}``, ``{{content}}``, ``{{script}}`` and those
-        of ``parts``, ``style.css``, and, if something moves, the module ``app.js``, which imports what else it needs.
+        of ``parts``, ``style.css``, which may import ``paper.css``, the style of pages to be read, and, if something
+        moves, the module ``app.js``, which imports what else it needs.
     content : JSON value
         What the scripts show.
     **parts : str
@@ -32,11 +33,10 @@ def assembled(package: str, content: Any, **parts: str) -> str:
         The page. Only its own script and style may run or apply, and nothing may be fetched.
     """
     folder = files(package)
-    script = script_of(package)
-    style = folder.joinpath("style.css").read_text(encoding="utf-8")
+    script, style = script_of(package), style_of(package)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
     # "<" is the one character with which text could end the element that holds it
     text = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -44,6 +44,12 @@ def assembled(package: str, content: Any, **parts: str) -> str:
     template = folder.joinpath("page.html").read_text(encoding="utf-8")
     # in one pass, so that nothing in the content is taken for a place to fill
     return re.sub(r"\{\{(\w+)\}\}", lambda match: filled[match[1]], template)
+
+
+def style_of(package: str) -> str:
+    """The style of a page, with that of all pages to be read where it says so."""
+    paper = files("moet.web").joinpath("paper.css").read_text(encoding="utf-8")
+    return files(package).joinpath("style.css").read_text(encoding="utf-8").replace('@import "paper.css";\n', paper)
 
 
 def script_of(package: str) -> str:
