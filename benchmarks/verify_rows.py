@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from random_tables import Floats, all_rows, random_model, random_schema, random_sum
+from random_tables import Floats, all_rows, random_model, random_schema, random_sum, random_tree, replace_votes
 
 from moet import Mixture, Schema, verify
 from moet.verify.exact import ExactMixture, exactly
@@ -66,15 +66,31 @@ def by_brute_force(rng: np.random.Generator, schema: Schema, model: Mixture) -> 
     if column.kind != "category":
         kept = all(rows[i][own[0]] > rows[j][own[0]] or answers[i] != label or answers[j] == label for i, j in pairs)
         found.append(judged("monotone", verify.monotone(model, column.name, answer=label), kept))
-    if not is_votes:
-        other = random_model(rng, schema, n_classes=len(labels))
-        second = ExactMixture(other)
-        same = all(answers[i] == labels[second.answer(exactly(x.tolist()))] for i, x in enumerate(rows))
-        found.append(judged("equivalent", verify.equivalent(model, other), same))
+    other = like(model, rng) if is_votes else random_model(rng, schema, n_classes=len(labels))
+    second = ExactSum(other) if is_votes else ExactMixture(other)
+    same = all(answers[i] == labels[second.answer(exactly(x.tolist()))] for i, x in enumerate(rows))
+    found.append(judged("equivalent", verify.equivalent(model, other), same))
     x = rows[int(rng.integers(len(rows)))]
     for cost in (None, "columns"):
         found.append(cheapest(model, x, cost, labels[-1], rows, answers))
     return [*found, nearest(model, x, rows, answers), *steady(model, schema, rows, deployed, rng)]
+
+
+def like(model: Mixture, rng: np.random.Generator) -> Mixture:
+    """A sum of trees like another: in another order, with one tree changed, with other votes, or one tree alone."""
+    trees = list(model.trees)
+    own, change = int(rng.integers(len(trees))), rng.random()
+    if change < 0.25:
+        trees = [random_tree(rng, model.n_features, len(model.classes), 2)]
+    elif change < 0.5:
+        trees[own] = random_tree(rng, model.n_features, len(model.classes), 2)
+    elif change < 0.75:
+        value = trees[own].value * rng.uniform(0.9, 1.0, trees[own].value.shape)
+        trees[own] = replace_votes(trees[own], value / value.sum(axis=1, keepdims=True))
+    else:
+        rng.shuffle(trees)
+    gate = np.zeros((len(trees), model.n_features)), np.zeros(len(trees))
+    return Mixture(*gate, trees, model.classes, prediction="soft", schema=model.schema)
 
 
 def nearest(model: Mixture, x: Floats, rows: Floats, answers: list[str]) -> Outcome:

@@ -13,7 +13,8 @@ from attack.judge import Plain, accepted, nasty_points
 from attack.models import nasty_box, nasty_tree, number_source
 from moet import Box, Mixture, Tree
 from moet.errors import CertificateError
-from moet.verify import Certificate, Closest, Proved, Refuted, always, check, closest
+from moet.model.file import digest
+from moet.verify import Certificate, Closest, Proved, Refuted, always, check, closest, equivalent
 
 _POINTS = 60
 _VOTES = (0.0, 0.25, 0.5, 1.0 / 3.0, 0.1, 0.3, 2.0**-60, 1e-300, 5e-324)
@@ -62,6 +63,8 @@ def attack_sum(seed: int) -> str:
     """What is proved of a sum of trees must hold as deployed and in exact arithmetic, and of forged proofs too."""
     rng = np.random.default_rng(seed)
     subject, number = _subject(rng)
+    if rng.random() < 0.3:
+        return _attack_pair(subject, rng)
     if rng.random() < 0.5:
         answer = str(rng.integers(len(subject.mixture.classes)))
         verdict = accepted(always(subject.mixture, subject.domain, [answer], cpu_limit=CPU_LIMIT))
@@ -76,6 +79,55 @@ def attack_sum(seed: int) -> str:
         confirmed(verdict, subject.mixture)
         return f"{type(verdict).__name__}, forged: {_forge(verdict, subject, rng)}"
     return type(verdict).__name__
+
+
+def _attack_pair(subject: Subject, rng: np.random.Generator) -> str:
+    """What is proved of two sums must hold in exact arithmetic, and a forged proof must not be accepted of others."""
+    other, third = _like(subject, rng), _like(subject, rng)
+    verdict = accepted(equivalent(subject.mixture, other.mixture, subject.domain, cpu_limit=CPU_LIMIT))
+    if isinstance(verdict, Refuted):
+        x = inside(verdict.point, subject.lo, subject.hi)
+        pairs = zip(subject.votes.answers(x), other.votes.answers(x), strict=True)
+        demand(all(a != b for a, b in pairs), f"{x} is no counterexample")
+    if not isinstance(verdict, Proved):
+        return f"pair, {type(verdict).__name__}"
+    demand(_refuting_pair(subject, other, rng) is None, "the sums are not equivalent")
+    confirmed(verdict, subject.mixture, other.mixture)
+    models = [digest(one.mixture) for one in (subject, third)]
+    forged = Certificate("equivalent", verdict.certificate.claim | {"models": models})
+    for codes, refs, numbers in verdict.certificate._read_blocks():
+        forged.add(*_changed(rng, bytearray(codes), array("i", refs)), numbers)
+    try:
+        check(forged, subject.mixture, third.mixture)
+    except CertificateError:
+        return "pair, Proved, forged: refused"
+    x = _refuting_pair(subject, third, rng)
+    demand(x is None, f"a forged proof was accepted, and {x} refutes it")
+    return "pair, Proved, forged: accepted, true"
+
+
+def _like(subject: Subject, rng: np.random.Generator) -> Subject:
+    """A sum like another: in another order, with other votes in one tree, or less one tree."""
+    trees = list(subject.mixture.trees)
+    own = int(rng.integers(len(trees)))
+    match int(rng.integers(3)):
+        case 0:
+            rng.shuffle(trees)
+        case 1:
+            trees[own] = _voting(rng, trees[own])
+        case 2:
+            trees.pop(own)
+    n_trees, n_features = len(trees), subject.mixture.n_features
+    mixture = Mixture(
+        np.zeros((n_trees, n_features)), np.zeros(n_trees), trees, subject.mixture.classes, prediction="soft"
+    )
+    return subject._replace(mixture=mixture, votes=Votes.of(mixture))
+
+
+def _refuting_pair(first: Subject, second: Subject, rng: np.random.Generator) -> list[float] | None:
+    points = nasty_points([first.votes.plain, second.votes.plain], first.lo, first.hi, rng, _POINTS)
+    points = [x for x in points if not first.votes.plain.overflows(x)]
+    return next((x for x in points if first.votes.answers(x)[1] != second.votes.answers(x)[1]), None)
 
 
 def _subject(rng: np.random.Generator) -> tuple[Subject, Any]:

@@ -9,6 +9,7 @@ from random_tables import random_tree
 
 from moet import Box, Column, Mixture, Schema, Tree, verify
 from moet.errors import CertificateError, InputError
+from moet.model.file import digest
 from moet.verify import Certificate, Closest, Proved, Refuted, Unknown
 from moet.verify.arguments import is_sum
 from moet.verify.exact import exactly
@@ -248,3 +249,105 @@ def test_numbers_beside_zero_are_told_apart_without_end_of_halving():
 def test_a_row_that_ties_itself_has_no_other_answer():
     model = Mixture(np.zeros((2, 1)), np.zeros(2), [Tree.leaf([0.5, 0.5])] * 2, ["a", "b"], prediction="soft")
     assert "at the row itself" in verify.closest(model, [0.0]).reason
+
+
+def shuffled(model, seed):
+    """The same sum with its trees in another order, behind another uniform gate."""
+    trees = list(model.trees)
+    np.random.default_rng(seed).shuffle(trees)
+    weights = np.ones((len(trees), model.n_features))
+    return Mixture(weights, np.zeros(len(trees)), trees, model.classes, prediction="soft")
+
+
+def with_other_votes(model, seed, size):
+    """The same tests, the votes of one tree changed."""
+    rng, trees = np.random.default_rng(seed), list(model.trees)
+    value = trees[0].value * rng.uniform(1.0 - size, 1.0, trees[0].value.shape)
+    tree = Tree(
+        trees[0].feature, trees[0].threshold, trees[0].left, trees[0].right, value / value.sum(1, keepdims=True)
+    )
+    return Mixture(model.gate_weights, model.gate_bias, [tree, *trees[1:]], model.classes, prediction="soft")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("size", [1e-6, 0.3])
+def test_two_sums_are_equivalent_if_they_agree_in_every_cell(seed, n_classes, size):
+    model = votes(seed, n_classes=n_classes)
+    other = with_other_votes(model, seed, size)
+    first, second = ExactSum(model), ExactSum(other)
+    same = all(first.answer(exactly(x)) == second.answer(exactly(x)) for x, _ in cells(model))
+    verdict = verify.equivalent(model, other)
+    assert isinstance(verdict, Proved if same else Refuted)
+    if not same:
+        assert model.predict(verdict.point[None, :]) != other.predict(verdict.point[None, :])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sum_is_equivalent_to_itself_in_another_order_without_any_cut(seed):
+    model = votes(seed, n_features=6, n_trees=30, n_classes=3, depth=5)
+    verdict = verify.equivalent(model, shuffled(model, seed))
+    assert verdict.checked
+    assert verdict.effort["boxes"] == 6  # one for every pair of classes
+
+
+def test_a_sum_is_compared_with_one_tree():
+    model = votes(1)
+    tree = Mixture(np.zeros((1, 2)), np.zeros(1), [model.trees[0]], model.classes)
+    verdict = verify.equivalent(tree, model)
+    assert isinstance(verdict, Refuted)
+    assert verdict.answers == (tree.predict(verdict.point[None, :])[0], model.predict(verdict.point[None, :])[0])
+    corner = Box.from_bounds([3.0, 3.0], [4.0, 4.0])
+    same = tree.predict([[3.5, 3.5]])[0] == model.predict([[3.5, 3.5]])[0]
+    assert bool(verify.equivalent(tree, model, corner)) == same
+
+
+def test_sums_with_other_classes_are_compared_by_label():
+    leaf = [Tree.leaf([0.2, 0.8]), Tree.leaf([0.3, 0.7])]
+    first = Mixture(np.zeros((2, 1)), np.zeros(2), leaf, ["a", "b"], prediction="soft")
+    second = Mixture(np.zeros((2, 1)), np.zeros(2), leaf[::-1], ["c", "b"], prediction="soft")
+    third = Mixture(np.zeros((2, 1)), np.zeros(2), leaf, ["b", "a"], prediction="soft")
+    assert verify.equivalent(first, second).checked
+    assert isinstance(verify.equivalent(first, third), Refuted)
+    assert verify.equivalent(first, third, classes=["b"]).answers == ("b", "a")
+
+
+def test_votes_that_tie_exactly_are_compared_by_the_order_of_classes():
+    tie = Tree.leaf([0.5, 0.5])
+    first = Mixture(np.zeros((2, 1)), np.zeros(2), [tie, tie], ["a", "b"], prediction="soft")
+    second = Mixture(np.zeros((2, 1)), np.zeros(2), [tie, tie], ["b", "a"], prediction="soft")
+    assert verify.equivalent(first, first).checked
+    assert verify.equivalent(first, second).answers == ("a", "b")
+
+
+def test_forged_proofs_of_equivalence_are_refused():
+    model = votes(2)
+    other = with_other_votes(model, 0, 0.9)
+    proof = verify.equivalent(model, shuffled(model, 1)).certificate
+
+    def twice(codes, refs):
+        refs[1] = refs[0]
+        return codes, refs
+
+    def beyond(codes, refs):
+        refs[0] = len(model.trees)
+        return codes, refs
+
+    def without_partners(codes, refs):
+        return codes[1:], refs
+
+    for change in (twice, beyond, without_partners):
+        with pytest.raises(CertificateError):
+            verify.check(rebuilt(proof, change), model, shuffled(model, 1))
+    with pytest.raises(CertificateError, match="model"):
+        verify.check(proof, model, other)
+
+
+def test_a_proof_of_equivalence_does_not_prove_it_of_models_that_differ():
+    model = votes(2)
+    other = with_other_votes(model, 0, 0.9)
+    assert isinstance(verify.equivalent(model, other), Refuted)
+    proof = verify.equivalent(model, model).certificate
+    forged = proof.claiming("equivalent", proof.claim | {"models": [digest(model), digest(other)]})
+    with pytest.raises(CertificateError, match="do not rule the answer out"):
+        verify.check(forged, model, other)

@@ -205,6 +205,10 @@ def equivalent(
         raise InputError(f"expected a list of labels, got {classes!r}: write [{classes!r}]")
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)
+    from moet.verify.sums.equivalence import are_sums, equivalent_sums
+
+    if are_sums(pair):
+        return equivalent_sums(pair, groups, wanted, domain, deadline, seed)
     if has_groups(*pair):
         from moet.verify.rows.questions import equivalent_rows
 

@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 
 
 class Term(NamedTuple):
-    """The lead of a class over a rival, as one of the rows is answered."""
+    """The lead of a class over a rival, as one of the rows is answered, or by one of two models."""
 
     row: int
     answer: int
@@ -70,10 +70,10 @@ class SumOfTrees:
         order = np.lexsort((threshold, feature))
         parts = np.split(threshold[order], np.searchsorted(feature[order], np.arange(1, mixture.n_features)))
         self.cuts = [np.unique(part) for part in parts]
+        self.value = flat.value
         n_trees = mixture.n_experts
-        self.bits = 58 - math.ceil(math.log2(n_trees))
-        self.up = np.ceil(np.ldexp(flat.value, self.bits)).astype(np.int64)
-        self.down = np.floor(np.ldexp(flat.value, self.bits)).astype(np.int64)
+        self.bits = bits_for(n_trees)
+        self.up, self.down = rounded_votes(flat.value, self.bits)
         self.band = math.ceil(math.ldexp(n_trees * (n_trees + 16) * 2.1, self.bits - 50)) + 4 * n_trees
         self.exact = ExactSum(mixture)
         self._mixture = mixture
@@ -83,7 +83,7 @@ class SumOfTrees:
     def forest(self, rows: Domain) -> Forest:
         """Leaves that rows of a domain get to; those of the last domain are kept, for the next question is of it."""
         if self._last is None or self._last[0] != rows:
-            self._last = rows, Forest(self, Cells(self.cuts, Space(rows)))
+            self._last = rows, OneSum(self, Cells(self.cuts, Space(rows)))
         return self._last[1]
 
     def sample(self, lo: Floats, hi: Floats, n: int, seed: int) -> tuple[Floats, Ints]:
@@ -104,6 +104,26 @@ def sum_of(mixture: Mixture) -> SumOfTrees:
     return trees
 
 
+def bits_for(n_trees: int) -> int:
+    """Binary digits of a vote with which sums over so many trees fit 64 bits."""
+    return 58 - math.ceil(math.log2(n_trees))
+
+
+def rounded_votes(value: Floats, bits: int) -> tuple[Ints, Ints]:
+    """Votes as whole numbers, rounded up and down."""
+    scaled = np.ldexp(value, bits)
+    return np.ceil(scaled).astype(np.int64), np.floor(scaled).astype(np.int64)
+
+
+class Leaves(NamedTuple):
+    """Leaves of every tree that possible rows get to, tree by tree: first and last cells, nodes, where each begins."""
+
+    lo: NDArray[np.int32]
+    hi: NDArray[np.int32]
+    leaf: Ints
+    start: Ints
+
+
 class Forest:
     """Leaves of every tree, or for two rows the pairs of leaves that they may reach, that possible rows get to.
 
@@ -116,39 +136,60 @@ class Forest:
         First of every tree.
     problems : dict
         What :func:`moet.verify.sums.search.problem_of` made of it, by goals, without prices.
+    is_exact : bool
+        Whether the checker decides ties, for the claim is about exact arithmetic.
     """
 
-    def __init__(self, trees: SumOfTrees, cells: Cells) -> None:
-        self._trees, self.cells = trees, cells
-        self.problems: dict[tuple[Goal, ...], Problem] = {}
-        cut_start = np.cumsum([0, *(len(own) for own in cells.cuts)])
-        cuts = np.concatenate([*cells.cuts, np.empty(0)])
-        parts = [
-            _leaves(
-                trees.threshold, trees.nodes, trees.roots, variable_of, cells.low[own], cells.high[own],
-                cells.whole[own], cut_start, cuts, cells.last,
-            )
-            for own, variable_of in zip(cells.space.maps, cells.variable_of, strict=True)
-        ]  # fmt: skip
-        self.lo, self.hi, leaf, self.start = parts[0]
-        self.leaf = leaf[None, :]
-        if len(parts) == 2:
-            order, group_of = cells.orders(), cells.group_of()
-            self.lo, self.hi, self.leaf, self.start = _pairs(*parts[0], *parts[1], order, group_of)
+    is_exact = False
 
-    def leads(self, goals: Sequence[Goal]) -> tuple[Ints, Ints]:
-        """Leads of every leaf, rounded up, and by how much rounding may change their sums."""
-        lead = np.zeros((len(goals), self.leaf.shape[1]), dtype=np.int64)
-        for g, goal in enumerate(goals):
-            for row, answer, rival in goal:
-                lead[g] += self._trees.up[self.leaf[row], answer] - self._trees.down[self.leaf[row], rival]
-        return lead, np.array([len(goal) * self._trees.band for goal in goals])
+    def __init__(self, cells: Cells, rows: Sequence[Leaves]) -> None:
+        self.cells = cells
+        self.problems: dict[tuple[Goal, ...], Problem] = {}
+        self.lo, self.hi, leaf, self.start = rows[0]
+        self.leaf = leaf[None, :]
+        if len(rows) == 2:
+            order, group_of = cells.orders(), cells.group_of()
+            self.lo, self.hi, self.leaf, self.start = _pairs(*rows[0], *rows[1], order, group_of)
+
+    def leads(self, goals: Sequence[Goal]) -> tuple[Ints, Ints, Ints]:
+        """Leads of every leaf, rounded up; goals below minus the second are missed, those above the third are met."""
+        raise NotImplementedError
 
     @cached_property
     def slots(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Variables that each tree tests, and where it cuts them."""
         found: tuple[Ints, Ints, Ints, Ints] = _slots(self.lo, self.hi, self.start, self.cells.last)
         return found
+
+
+class OneSum(Forest):
+    """The forest of one sum of trees, which answers all rows: what holds of it holds as deployed, too."""
+
+    def __init__(self, trees: SumOfTrees, cells: Cells) -> None:
+        super().__init__(cells, [leaves_of(trees, cells, row) for row in range(len(cells.space.maps))])
+        self._trees = trees
+
+    def leads(self, goals: Sequence[Goal]) -> tuple[Ints, Ints, Ints]:
+        """Leads of every leaf, rounded up, and twice by how much rounding may change their sums."""
+        lead = np.zeros((len(goals), self.leaf.shape[1]), dtype=np.int64)
+        for g, goal in enumerate(goals):
+            for row, answer, rival in goal:
+                lead[g] += self._trees.up[self.leaf[row], answer] - self._trees.down[self.leaf[row], rival]
+        band = np.array([len(goal) * self._trees.band for goal in goals])
+        return lead, band, band
+
+
+def leaves_of(trees: SumOfTrees, cells: Cells, row: int) -> Leaves:
+    """Leaves that one of the rows may get to."""
+    own = cells.space.maps[row]
+    cut_start = np.cumsum([0, *(len(cuts) for cuts in cells.cuts)])
+    cuts = np.concatenate([*cells.cuts, np.empty(0)])
+    return Leaves(
+        *_leaves(
+            trees.threshold, trees.nodes, trees.roots, cells.variable_of[row], cells.low[own], cells.high[own],
+            cells.whole[own], cut_start, cuts, cells.last,
+        )
+    )  # fmt: skip
 
 
 @njit(**OPTIONS)

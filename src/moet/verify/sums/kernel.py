@@ -234,7 +234,7 @@ def _dive(p: Problem, d: Scratch, level: int, g: int) -> bool:
             return False
     met = True
     for goal in range(len(p.lead)):
-        met &= totals[goal] > p.band[goal]
+        met &= totals[goal] > p.sure[goal]
     return met
 
 

@@ -26,8 +26,8 @@ class Problem(NamedTuple):
         Leaves of every tree, which are neighbours.
     lead : array of int, shape (n_goals, n_leaves)
         Leads, rounded up.
-    band : array of int, shape (n_goals,)
-        A goal whose lead is below ``-band`` is missed, one with more than ``band`` is met, whatever is rounded.
+    band, sure : array of int, shape (n_goals,)
+        A goal whose lead is below ``-band`` is missed, one with more than ``sure`` is met, whatever is rounded.
     slot_start, slot_variable, slot_cut_start, cuts : array of int
         Variables that each tree tests (its slots), and the cells at which it cuts each of them.
     cell_start : array of int, shape (n_variables + 1,)
@@ -47,6 +47,7 @@ class Problem(NamedTuple):
     tree_start: Ints
     lead: Ints
     band: Ints
+    sure: Ints
     slot_start: Ints
     slot_variable: Ints
     slot_cut_start: Ints

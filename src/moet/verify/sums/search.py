@@ -14,7 +14,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline
 from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
-from moet.verify.sums.forest import Forest, Goal, SumOfTrees
+from moet.verify.sums.forest import Forest, Goal, OneSum, SumOfTrees
 from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Scratch, Tree, search
 from moet.verify.sums.prices import Prices
 from moet.verify.sums.problem import Problem
@@ -129,12 +129,12 @@ def problem_of(forest: Forest, goals: Sequence[Goal], prices: Prices | None = No
 
 
 def _without_prices(forest: Forest, goals: Sequence[Goal]) -> Problem:
-    cells, (lead, band) = forest.cells, forest.leads(goals)
+    cells = forest.cells
     starts, members, spare = cells.groups()
     free = Prices.free(cells)
     return Problem(
-        forest.lo, forest.hi, forest.start, lead, band, *forest.slots, cells.start, cells.group_of(), starts, members,
-        spare, cells.orders(), free.cost, free.home, free.largest,
+        forest.lo, forest.hi, forest.start, *forest.leads(goals), *forest.slots, cells.start, cells.group_of(), starts,
+        members, spare, cells.orders(), free.cost, free.home, free.largest,
     )  # fmt: skip
 
 
@@ -183,8 +183,20 @@ def search_cases(
 
     ``shows`` has the last word on a point, and ``near`` is what it should look like where that does not matter.
     """
-    cells = Cells(trees.cuts, space)
-    forest = Forest(trees, cells)
+    forest = OneSum(trees, Cells(trees.cuts, space))
+    return search_forest(forest, cases, shows, deadline, certificate, near)
+
+
+def search_forest(
+    forest: Forest,
+    cases: Sequence[Sequence[Goal]],
+    shows: Callable[[Floats], bool],
+    deadline: Deadline,
+    certificate: Certificate,
+    near: Floats,
+) -> Outcome:
+    """The same of a forest that is known."""
+    cells = forest.cells
     boxes, reason = 0, None
     for goals in cases:
         search = CaseSearch(cells, problem_of(forest, goals), deadline)
@@ -195,7 +207,7 @@ def search_cases(
                 return Outcome(z, None, {"boxes": boxes, "seconds": deadline.seconds})
         if search.reason is not None:
             return Outcome(None, search.reason, {"boxes": boxes, "seconds": deadline.seconds})
-        if search.found is not None or search.doubtful is not None:
+        if search.found is not None or (search.doubtful is not None and not forest.is_exact):
             reason = TIED
         search.write(certificate)
     return Outcome(None, reason, {"boxes": boxes, "seconds": deadline.seconds})

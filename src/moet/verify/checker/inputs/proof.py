@@ -31,6 +31,7 @@ from moet.verify.checker.inputs.gate import (
     used_by_gate,
 )
 from moet.verify.checker.meter import Meter, cost
+from moet.verify.checker.sums import equivalence
 from moet.verify.checker.sums import proof as sums
 
 
@@ -48,7 +49,9 @@ def check_static(certificate: Certificate, models: Sequence[PlainModel], meter: 
     if certificate.kind == "always":
         (_check_always if hard else votes.check_always)(claims.always(claim, first), first, records)
     elif certificate.kind == "equivalent":
-        (_check_equivalent if hard else soft.check_equivalent)(claims.equivalent(claim, first, last), models, records)
+        votes_of_pair = equivalence if equivalence.are_sums(models) else soft
+        check = _check_equivalent if hard else votes_of_pair.check_equivalent
+        check(claims.equivalent(claim, first, last), models, records)
     else:
         (_check_closest if hard else votes.check_closest)(claims.closest(claim, first), first, records)
     records.finish()

@@ -27,6 +27,7 @@ from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.rows import claims
 from moet.verify.checker.rows.body import Body, Space
 from moet.verify.checker.rows.costs import Costs
+from moet.verify.checker.sums.equivalence import are_sums, check_row_equivalent
 from moet.verify.checker.sums.proof import check_sum_of_rows, is_sum
 
 _SPLIT, _CUT, _EXACT_CUT, _BRANCH, _KEEP = 0, 1, 2, 5, 6
@@ -61,6 +62,11 @@ def check_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Me
         raise CertificateError(f"the proof is about {n_models} model(s), got {len(models)}")
     if n_models == 1 and is_sum(models[0]):
         check_sum_of_rows(certificate, models, meter)
+        return
+    if n_models == 2 and are_sums(models):
+        records = certificate.records(meter)
+        check_row_equivalent(claims.row_equivalent(plain(certificate.claim), *models), models, records)
+        records.finish()
         return
     if not all(model.is_hard for model in models):
         raise CertificateError("the proof is about a hard mixture, but this model predicts softly")

@@ -55,6 +55,8 @@ class Prices(NamedTuple):
 class CellSpace:
     """Variables of one row, or of two rows of which ``free`` columns differ; in ``order``, the first is not above.
 
+    They are cut where trees of any of the models test them.
+
     Attributes
     ----------
     maps : list of list of int
@@ -66,10 +68,14 @@ class CellSpace:
     """
 
     def __init__(
-        self, parts: Sequence[Part], model: PlainModel, free: set[str] | None = None, order: str | None = None
+        self,
+        parts: Sequence[Part],
+        models: Sequence[PlainModel],
+        free: set[str] | None = None,
+        order: str | None = None,
     ) -> None:
-        thresholds: list[set[Number]] = [set() for _ in model.feature_names]
-        for tree in model.trees:
+        thresholds: list[set[Number]] = [set() for _ in models[0].feature_names]
+        for tree in (tree for model in models for tree in model.trees):
             for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
                 if feature >= 0:
                     thresholds[feature].add(threshold)
@@ -127,7 +133,7 @@ class CellSpace:
         return bisect_left(self.cuts[variable], place)
 
     def tests(self, row: int, number: int, tree: PlainTree) -> list[int]:
-        """What :meth:`test` says of every node of a tree, the model's with this number, as one of the rows sees it."""
+        """What :meth:`test` says of every node of the tree with this number, as one of the rows sees it."""
         if (row, number) not in self._tests:
             own, pairs = self.maps[row], zip(tree.feature, tree.threshold, strict=True)
             self._tests[row, number] = [-1 if k < 0 else self.test(own[k], threshold) for k, threshold in pairs]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
@@ -25,32 +25,10 @@ from moet.verify.checker.inputs import claims
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.rows import claims as row_claims
 from moet.verify.checker.sums.cells import Body, CellSpace, Part, Prices
+from moet.verify.checker.sums.walk import Goal, Leaf, Reached, Votes, common, leads, reached_leaves, walk_case
 
-_SURE, _CUT = 3, 7
 _BITS = 64
-_MOST_WAITING = 10**7
 _LARGEST_GATE = 10.0**100
-
-Goal = list[tuple[int, int, int]]
-"""Row, class and rival of every lead that is added."""
-
-
-Votes = list[tuple[int, int]]
-"""Of every class, rounded up and rounded down."""
-
-
-class Leaf(NamedTuple):
-    """Cells of a leaf, or of a pair of leaves, by variable, and the leads of every goal there."""
-
-    cells: dict[int, tuple[int, int]]
-    leads: tuple[int, ...]
-
-
-class Reached(NamedTuple):
-    """A leaf of one row's tree: its cells, and its node."""
-
-    cells: dict[int, tuple[int, int]]
-    node: int
 
 
 def is_sum(model: PlainModel) -> bool:
@@ -80,7 +58,7 @@ def check_sum_of_rows(certificate: Certificate, models: Sequence[PlainModel], me
 
 def check_always(claim: claims.Always, model: PlainModel, records: Records) -> None:
     """Raise :class:`CertificateError` unless only permitted classes are answered in a box."""
-    space = CellSpace(_parts_of_box(claim.box, model), model)
+    space = CellSpace(parts_of_box(claim.box, model), [model])
     _check_answers(space, _others(model, claim.answers), model, records)
 
 
@@ -103,11 +81,12 @@ def _space_of_box(box: claims.Body, model: PlainModel) -> CellSpace:
     key = model.digest, repr((box.lo, box.hi))
     if key not in _SPACES:
         _SPACES.clear()
-        _SPACES[key] = CellSpace(_parts_of_box(box, model), model)
+        _SPACES[key] = CellSpace(parts_of_box(box, model), [model])
     return _SPACES[key]
 
 
-def _parts_of_box(box: claims.Body, model: PlainModel) -> list[Part]:
+def parts_of_box(box: claims.Body, model: PlainModel) -> list[Part]:
+    """Features of a box as columns of numbers."""
     return [
         Part(column._replace(kind="number", features=[name], first=k, labels=[]), low, high, [])
         for k, (column, name, low, high) in enumerate(
@@ -117,28 +96,28 @@ def _parts_of_box(box: claims.Body, model: PlainModel) -> list[Part]:
 
 
 def _check_always(claim: row_claims.RowAlways, model: PlainModel, records: Records) -> None:
-    space = CellSpace([Part(*values) for values in claim.rows], model)
+    space = CellSpace([Part(*values) for values in claim.rows], [model])
     _check_answers(space, _others(model, claim.answers), model, records)
 
 
 def _check_robust(claim: row_claims.Robust, model: PlainModel, records: Records) -> None:
     for row, answer in zip(claim.table, claim.answers, strict=True):
         records.meter.spend(20 * len(row))
-        space = CellSpace([Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)], model)
+        space = CellSpace([Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)], [model])
         _check_answers(space, _others(model, [answer]), model, records)
 
 
 def _check_recourse(claim: row_claims.Recourse, model: PlainModel, records: Records) -> None:
     if claim.at_least is not None and claim.at_least <= 0:
         return  # no cost is negative
-    space, prices = CellSpace([Part(*values) for values in claim.rows], model), None
+    space, prices = CellSpace([Part(*values) for values in claim.rows], [model]), None
     if claim.at_least is not None:
         prices = space.prices(claim.row, claim.cost.kind, claim.cost.weights, claim.at_least)
     _check_answers(space, _wanted(claim.answer, claim.row, model, records), model, records, prices)
 
 
 def _check_monotone(claim: row_claims.Monotone, model: PlainModel, records: Records) -> None:
-    space = CellSpace([Part(*values) for values in claim.rows], model, {claim.column}, claim.column)
+    space = CellSpace([Part(*values) for values in claim.rows], [model], {claim.column}, claim.column)
     (answer,) = (c for c, label in enumerate(model.classes) if typed(label) == typed(claim.answer))
     for other in range(len(model.classes)):
         if other != answer:
@@ -147,7 +126,7 @@ def _check_monotone(claim: row_claims.Monotone, model: PlainModel, records: Reco
 
 
 def _check_ignores(claim: row_claims.Ignores, model: PlainModel, records: Records) -> None:
-    space = CellSpace([Part(*values) for values in claim.rows], model, set(claim.columns))
+    space = CellSpace([Part(*values) for values in claim.rows], [model], set(claim.columns))
     n_classes = len(model.classes)
     for first in range(n_classes):
         for second in range(first + 1, n_classes):  # the two rows may be exchanged
@@ -219,11 +198,7 @@ def _check_case(
         for t, (tree, votes) in enumerate(zip(model.trees, votes_of(model), strict=True))
     ]
     bands = [len(goal) * _band(len(trees)) for goal in goals]
-    users: list[list[int]] = [[] for _ in space.cuts]
-    for t, leaves in enumerate(trees):
-        for k in {k for leaf in leaves for k in leaf.cells}:
-            users[k].append(t)
-    _walk(_Sums(space, users, bands, prices, records.meter), trees, whole, records)
+    walk_case(space, whole, trees, bands, prices, records)
 
 
 def _leaves(
@@ -236,32 +211,19 @@ def _leaves(
 ) -> list[Leaf]:
     """Leaves of a tree, or pairs of them, that the rows of a case may reach, with the leads of every goal."""
     number, tree = numbered
-    reached = [_reached(space.tests(r, number, tree), body, tree, own) for r, own in enumerate(space.maps)]
+    reached = [reached_leaves(space.tests(r, number, tree), body, tree, own) for r, own in enumerate(space.maps)]
     if len(reached) == 1:
-        found = [Leaf(leaf.cells, _leads(goals, votes[leaf.node])) for leaf in reached[0]]
+        found = [Leaf(leaf.cells, leads(goals, votes[leaf.node])) for leaf in reached[0]]
     else:
         meter.spend(10 * len(reached[0]) * len(reached[1]))
         found = [
-            Leaf(_common(a.cells, b.cells), _leads(goals, votes[a.node], votes[b.node]))
+            Leaf(common(a.cells, b.cells), leads(goals, votes[a.node], votes[b.node]))
             for a in reached[0]
             for b in reached[1]
             if _meet(space, a, b)
         ]
     meter.spend(10 * (len(tree.feature) + len(found) * (1 + len(goals))))
     return found
-
-
-def _leads(goals: list[Goal], *votes: Votes) -> tuple[int, ...]:
-    """The largest that the leads of every goal may be."""
-    return tuple([sum([votes[r][c][0] - votes[r][rival][1] for r, c, rival in goal]) for goal in goals])
-
-
-def _common(a: dict[int, tuple[int, int]], b: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
-    cells = dict(a)
-    for k, (low, high) in b.items():
-        first, last = cells.get(k, (low, high))
-        cells[k] = max(first, low), min(last, high)
-    return cells
 
 
 _VOTES: dict[str, list[list[Votes]]] = {}
@@ -291,110 +253,3 @@ def _meet(space: CellSpace, a: Reached, b: Reached) -> bool:
         if low > last or first > high:
             return False
     return all(a.cells.get(i, (0, 0))[0] <= b.cells.get(j, (0, len(space.cuts[j])))[1] for i, j in space.orders)
-
-
-def _reached(tests: list[int], body: Body, tree: PlainTree, variables: list[int]) -> list[Reached]:
-    """Leaves that some row of a body gets to; ``tests`` are the last cells in which the tests of the nodes hold."""
-    found: list[Reached] = []
-    stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
-    while stack:
-        node, cells = stack.pop()
-        if tree.label[node] >= 0:
-            found.append(Reached(cells, node))
-            continue
-        k = variables[tree.feature[node]]
-        last = tests[node]
-        low, high = cells.get(k, (body.low[k], body.high[k]))
-        if high <= last:
-            stack.append((tree.left[node], cells))
-        elif low > last:
-            stack.append((tree.right[node], cells))
-        else:
-            stack.append((tree.right[node], {**cells, k: (last + 1, high)}))
-            stack.append((tree.left[node], {**cells, k: (low, last)}))
-    return found
-
-
-class _Sums:
-    """Sums, over the trees, of the largest leads of live leaves."""
-
-    def __init__(
-        self, space: CellSpace, users: list[list[int]], bands: list[int], prices: Prices | None, meter: Meter
-    ) -> None:
-        self.space, self._users, self._bands, self.prices, self._meter = space, users, bands, prices, meter
-
-    def first(self, trees: list[list[Leaf]]) -> list[int]:
-        """The sums of all leaves, by goal."""
-        return [sum(max(leaf.leads[g] for leaf in leaves) for leaves in trees) for g in range(len(self._bands))]
-
-    def is_missed(self, sums: list[int]) -> bool:
-        """Whether some goal is missed, whatever is rounded."""
-        return any(total + band < 0 for total, band in zip(sums, self._bands, strict=True))
-
-    def within(
-        self, trees: list[list[Leaf]], sums: list[int], before: Body, body: Body
-    ) -> tuple[list[list[Leaf]], list[int]] | None:
-        """Live leaves and sums of a body in another one, of which they are known; None if no rows are left."""
-        trees, sums = list(trees), list(sums)
-        work = len(trees)
-        for k, (low, high) in enumerate(zip(body.low, body.high, strict=True)):
-            if low == before.low[k] and high == before.high[k]:
-                continue
-            for t in self._users[k]:
-                leaves = trees[t]
-                if len(leaves) == 1:
-                    continue
-                work += 2 * len(leaves)
-                left = [leaf for leaf in leaves if k not in leaf.cells or _overlap(leaf.cells[k], low, high)]
-                if not left:
-                    return None
-                if len(left) < len(leaves):
-                    for g in range(len(sums)):
-                        sums[g] += max(leaf.leads[g] for leaf in left) - max(leaf.leads[g] for leaf in leaves)
-                    trees[t] = left
-        self._meter.spend(work)
-        return trees, sums
-
-
-def _overlap(cells: tuple[int, int], low: int, high: int) -> bool:
-    return cells[0] <= high and cells[1] >= low
-
-
-def _walk(sums: _Sums, trees: list[list[Leaf]], whole: Body | None, records: Records) -> None:
-    """Go through the tree of bodies; below one without possible rows nothing needs a proof."""
-    space = sums.space
-    n = len(space.cuts)
-    records.charge(20 + 10 * n, 1)
-    start = None if whole is None else (whole, whole, trees, sums.first(trees))
-    stack: list[tuple[Body, Body, list[list[Leaf]], list[int]] | None] = [start]
-    while stack:
-        top = stack.pop()
-        code = records.code()
-        body = None if top is None else space.settle(top[1], sums.prices)
-        found = None if top is None or body is None else sums.within(top[2], top[3], top[0], body)
-        if code == _SURE and found is not None and not sums.is_missed(found[1]):
-            raise CertificateError("in a body the votes do not rule the answer out")
-        if code == _CUT:
-            variable, cell = records.refs(2)
-            if not (0 <= variable < n and 0 <= cell < len(space.cuts[variable])):
-                raise CertificateError(f"there is no cell {cell} of a variable {variable}")
-            if (len(stack) + 2) * (n + len(trees)) > _MOST_WAITING:
-                raise CertificateError("too many bodies wait to be looked at: the tree is too deep")
-            if body is None or found is None:
-                stack += [None, None]
-                continue
-            halves = _halves(body, variable, cell)
-            stack += [None if half is None else (body, half, *found) for half in halves]
-        elif code != _SURE:
-            raise CertificateError(f"unknown code {code}")
-
-
-def _halves(body: Body, k: int, cell: int) -> tuple[Body | None, Body | None]:
-    """What is above a cell, and what is not; None for nothing."""
-    low, high = body
-    above = below = None
-    if high[k] > cell:
-        above = Body([*low[:k], max(low[k], cell + 1), *low[k + 1 :]], high)
-    if low[k] <= cell:
-        below = Body(low, [*high[:k], min(high[k], cell), *high[k + 1 :]])
-    return above, below
