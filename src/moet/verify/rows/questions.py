@@ -229,9 +229,9 @@ class _Pair:
         near = np.empty(self._space.n)
         for own in reversed(self._space.maps):
             near[own] = x
-        trees = sum_of(self._mixture)
+        forest = sum_of(self._mixture).over(self._space)
         cases = [two_rows(a, b, n) for a, b in pairs]
-        found = search_cases(trees, self._space, cases, self._shows, deadline, certificate, near)
+        found = search_cases(forest, cases, self._shows, deadline, certificate, near)
         if found.point is not None:
             return self._refuted(found.point, None, found.effort)
         if found.reason is not None:
@@ -364,7 +364,7 @@ def search_row(
     space = Space(rows)
     if trees is not None:
         cases = [one_row(int(c), len(forbidden)) for c in np.flatnonzero(forbidden)]
-        outcome = search_cases(trees, space, cases, shows, deadline, certificate, X[0])
+        outcome = search_cases(trees.over(space), cases, shows, deadline, certificate, X[0])
         return outcome.reason if outcome.point is None else outcome.point, outcome.effort
     copies = [Copy(mixture, forbidden, space, 0, deployed=True)]
     search = RowSearch(space, copies, lambda a: bool(a & 2), shows, deadline, certificate)

@@ -40,7 +40,7 @@ from moet.verify.sums.forest import (
     rounded_votes,
     sum_of,
 )
-from moet.verify.sums.search import search_forest
+from moet.verify.sums.search import search_cases
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,7 +96,7 @@ class _Comparison:
         certificate = self._certificate(wanted)
         forest = TwoSums(self._trees, self._pair, Cells(_cuts(self._trees), Space(self._rows, free=set())))
         certificate.add(bytes([TOGETHER]), array("i", forest.partners))
-        found = search_forest(forest, self._cases(), self._shows, deadline, certificate, self._X[0])
+        found = search_cases(forest, self._cases(), self._shows, deadline, certificate, self._X[0])
         if found.point is not None:
             return self._refuted(found.point, found.effort)
         if found.reason is not None:

@@ -83,8 +83,12 @@ class SumOfTrees:
     def forest(self, rows: Domain) -> Forest:
         """Leaves that rows of a domain get to; those of the last domain are kept, for the next question is of it."""
         if self._last is None or self._last[0] != rows:
-            self._last = rows, OneSum(self, Cells(self.cuts, Space(rows)))
+            self._last = rows, self.over(Space(rows))
         return self._last[1]
+
+    def over(self, space: Space) -> Forest:
+        """Leaves that the row, or the two rows, of a space get to."""
+        return OneSum(self, Cells(self.cuts, space))
 
     def sample(self, lo: Floats, hi: Floats, n: int, seed: int) -> tuple[Floats, Ints]:
         """Random inputs of a box, and which class answers each; those of the last box are kept, too."""

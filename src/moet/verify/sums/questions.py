@@ -43,10 +43,8 @@ def always_sum(
     claim = {"model": digest(mixture), "lo": json_sides(lo), "hi": json_sides(hi), "answers": permitted}
     certificate = Certificate("always", claim)
     cases = [one_row(int(c), len(forbidden)) for c in np.flatnonzero(forbidden)]
-    space = Space(rows_of_box(mixture, lo, hi))
-    found = search_cases(
-        sum_of(mixture), space, cases, lambda z: bool(is_forbidden(z[None, :])[0]), deadline, certificate, X[0]
-    )
+    forest = sum_of(mixture).over(Space(rows_of_box(mixture, lo, hi)))
+    found = search_cases(forest, cases, lambda z: bool(is_forbidden(z[None, :])[0]), deadline, certificate, X[0])
     if found.point is not None:
         return _refuted(mixture, found.point, found.effort)
     if found.reason is not None:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline
-from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
-from moet.verify.sums.forest import Forest, Goal, OneSum, SumOfTrees
+from moet.verify.sums.forest import Forest, Goal
 from moet.verify.sums.kernel import CLOSED, DONE, DOUBTFUL, FOUND, FULL, TOO_DEEP, Scratch, Tree, search
 from moet.verify.sums.prices import Prices
 from moet.verify.sums.problem import Problem
@@ -171,8 +170,7 @@ class Outcome(NamedTuple):
 
 
 def search_cases(
-    trees: SumOfTrees,
-    space: Space,
+    forest: Forest,
     cases: Sequence[Sequence[Goal]],
     shows: Callable[[Floats], bool],
     deadline: Deadline,
@@ -183,19 +181,6 @@ def search_cases(
 
     ``shows`` has the last word on a point, and ``near`` is what it should look like where that does not matter.
     """
-    forest = OneSum(trees, Cells(trees.cuts, space))
-    return search_forest(forest, cases, shows, deadline, certificate, near)
-
-
-def search_forest(
-    forest: Forest,
-    cases: Sequence[Sequence[Goal]],
-    shows: Callable[[Floats], bool],
-    deadline: Deadline,
-    certificate: Certificate,
-    near: Floats,
-) -> Outcome:
-    """The same of a forest that is known."""
     cells = forest.cells
     boxes, reason = 0, None
     for goals in cases:
