@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -87,7 +88,10 @@ def monotone(
         raise InputError(f"direction must be increasing or decreasing, got {direction!r}")
     schema = schema_of_model(mixture)
     if schema.place(column).column.kind == "category":
-        raise InputError(f"the categories of {column!r} have no order; ask verify.ignores(model, [{column!r}]) instead")
+        raise InputError(
+            f"the categories of {column!r} have no order; ask whether the model ignores it instead: "
+            f"verify.ignores(model, [{column!r}]), or --ignores {shlex.quote(column)}"
+        )
     rows = rows_of(domain, mixture)
     claim = {"column": column, "direction": direction, "answer": wanted}
     has = np.array([int(label == wanted) for label in mixture.classes.tolist()])
