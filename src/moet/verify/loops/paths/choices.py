@@ -22,14 +22,21 @@ from moet.verify.loops.paths.rows import (
 )
 from moet.verify.loops.paths.state import (
     BOTH,
+    CODES,
     DEAD,
     LEFT,
+    MOST_NAMED,
     MOST_POINTS,
+    N_OUT,
     N_POINTS,
     N_ROWS,
     OBJECTIVE,
+    OPEN,
+    REFS,
     RIGHT,
+    SILENT,
     TIME,
+    VOID,
     X,
 )
 from moet.verify.loops.paths.tables import ACTION, FEATURE, LEFT_CHILD, MIXED, RIGHT_CHILD
@@ -38,26 +45,72 @@ from moet.verify.simplex import BELOW, EMPTY, OPTIMAL
 NONE = np.int64(-1)
 """No row, no expert, no status."""
 
+ASKED, VISITED, OUT = np.arange(3)
+"""What is known of an expert in a frame: nothing; that somebody chooses it; or that nobody does."""
+
+
+@njit(**INLINED)
+def rule_out(tables: Any, s: Any, frame: int) -> None:
+    """Give experts that have a rival ahead of them everywhere the place OUT, and record them together."""
+    time = s.frames[frame, TIME]
+    named = 1 + NONE
+    for e in range(tables.n_experts):
+        if s.possible[e] != ASKED:
+            continue
+        rival, most = s.rival[time, e], np.inf
+        if rival != e:
+            most = _most_ahead(tables, s, frame, e, rival)
+        if most >= 0.0:
+            rival, most = _strongest(tables, s, frame, e)
+        s.rival[time, e] = rival
+        if most < 0.0:
+            s.possible[e] = OUT
+            if s.counts[SILENT] == 0:
+                named = _name_another(s, named, rival_name(tables, time, e, rival))
+
+
+@njit(**INLINED)
+def _most_ahead(tables: Any, s: Any, frame: int, e: int, j: int) -> float:
+    """How far expert e may be ahead of expert j somewhere in the box, at most."""
+    time, d = s.frames[frame, TIME], tables.matrix.shape[0]
+    most = s.constants[frame, d + e] - s.constants[frame, d + j]
+    return most + tables.pair_span[time, e, j] + tables.pair_slack[time, e, j] + tables.pair_margin[e, j]
+
+
+@njit(**INLINED)
+def _strongest(tables: Any, s: Any, frame: int, e: int) -> Any:
+    """The rival that an expert is the least ahead of, and by how much at most."""
+    rival: Any = 1 + NONE
+    least = np.inf
+    for j in range(tables.n_experts):
+        if j != e:
+            most = _most_ahead(tables, s, frame, e, j)
+            if most < least:
+                least = most
+                rival = j
+    return rival, least
+
+
+@njit(**INLINED)
+def _name_another(s: Any, named: int, name: int) -> int:
+    """Write the name of a row that rules somebody out by itself; return how many the record has then."""
+    counts = s.counts
+    if named % MOST_NAMED == 0:
+        counts[CODES] += 1
+    s.codes[counts[CODES] - 1] = VOID + 8 * (named % MOST_NAMED + 1)
+    s.refs[counts[REFS]], s.numbers[counts[REFS]] = name, 1.0
+    counts[REFS] += 1
+    return named + 1
+
 
 @njit(**INLINED)
 def expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> bool:
     """Whether an expert may be chosen somewhere in a frame; if not, the proof is recorded."""
     time = s.frames[frame, TIME]
     d = tables.matrix.shape[0]
-    rival: Any = 1 + NONE
-    least = np.inf
-    for j in range(tables.n_experts):
-        if j == e:
-            continue
-        most = s.constants[frame, d + e] - s.constants[frame, d + j]
-        most += tables.pair_span[time, e, j] + tables.pair_slack[time, e, j] + tables.pair_margin[e, j]
-        if most < least:
-            least = most
-            rival = j
+    rival = s.rival[time, e]
+    least = _most_ahead(tables, s, frame, e, rival)
     name = rival_name(tables, time, e, rival)
-    if least < 0.0:
-        record(s, DEAD, name, NONE, 1.0)
-        return False
     n = add_gate(tables, s, frame, e, rival, s.frames[frame, N_ROWS])
     for k in range(d):
         s.vectors[OBJECTIVE, k] = tables.rows[time, e, k] - tables.rows[time, rival, k]
@@ -71,6 +124,26 @@ def expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> boo
         if p >= 0:
             s.places[p, 0], s.places[p, 1] = e, policy.roots[e]
     return True
+
+
+@njit(**INLINED)
+def open_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_pieces: int) -> int:
+    """Add the pieces of an expert whose region is the first ``n`` rows, and record them; return how many there are.
+
+    If those that nobody gets to are so by their last test alone, one record names them; else every split has its own.
+    """
+    counts, root = s.counts, policy.roots[e]
+    codes, refs = counts[CODES], counts[REFS]
+    counts[N_OUT] = 0
+    record(s, OPEN, NONE, NONE, 1.0)
+    n_pieces = walk_tree(policy, tables, s, frame, e, n, n_pieces)
+    n_out = counts[N_OUT]
+    if counts[SILENT] == 0 and policy.nodes[root, ACTION] == MIXED and 0 <= n_out <= MOST_NAMED:
+        s.codes[codes] = OPEN + 8 * n_out if n_out > 0 else BOTH
+        for i in range(n_out):
+            s.refs[refs + i], s.numbers[refs + i] = s.out[i] - root, 1.0
+        counts[CODES], counts[REFS] = codes + 1, refs + n_out
+    return n_pieces
 
 
 @njit(**INLINED)
@@ -147,6 +220,11 @@ def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: 
                     if p >= 0:
                         s.places[p, 0], s.places[p, 1] = e, policy.nodes[node, RIGHT_CHILD if turn == 0 else LEFT_CHILD]
                 continue
+        if status != NONE:
+            s.counts[N_OUT] = -len(s.out) - 1
+        elif s.counts[N_OUT] >= 0:
+            s.out[s.counts[N_OUT]] = policy.nodes[node, RIGHT_CHILD if turn == 0 else LEFT_CHILD]
+            s.counts[N_OUT] += 1
         # should the other side be empty too, then so is the region, and nothing is lost by going there
         record(s, LEFT if turn == 0 else RIGHT, name, status, scale)
         return -side, False

@@ -25,7 +25,17 @@ import numpy as np
 from numba import njit
 
 from moet.jit import BORROWING, INLINED
-from moet.verify.loops.paths.choices import NONE, agree, expert_possible, remember, walk_tree
+from moet.verify.loops.paths.choices import (
+    ASKED,
+    NONE,
+    OUT,
+    VISITED,
+    agree,
+    expert_possible,
+    open_tree,
+    remember,
+    rule_out,
+)
 from moet.verify.loops.paths.rows import (
     add_gate,
     add_row,
@@ -87,10 +97,11 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     """
     counts = s.counts
     last = len(tables.rows) - 1
-    room = len(s.codes) - (tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals + MOST_DOUBTFUL + 1)
+    most = tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals + MOST_DOUBTFUL + 1
+    room, room_for_refs = len(s.codes) - most, len(s.refs) - most * (tables.matrix.shape[0] + 2)
     s.frames[:, CODES_FROM] = -1  # earlier records are out of reach
     while counts[STACK] > 0:
-        if budget == 0 or counts[CODES] > room:
+        if budget == 0 or counts[CODES] > room or counts[REFS] > room_for_refs:
             return PAUSED
         budget -= 1
         counts[PIECES] += 1
@@ -326,17 +337,18 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
                 best = e
         s.places[p, 0], s.places[p, 1] = best, policy.roots[best]
 
+    s.possible[:] = VISITED if n_experts == 1 else ASKED
+    for p in range(s.frames[frame, N_POINTS]):
+        s.possible[s.places[p, 0]] = VISITED
+    rule_out(tables, s, frame)
     n_pieces: Any = 1 + NONE
     for e in range(n_experts):
-        visited = n_experts == 1
-        for p in range(s.frames[frame, N_POINTS]):
-            visited |= s.places[p, 0] == e
-        if not visited and not expert_possible(policy, tables, s, frame, e):
+        known = s.possible[e]
+        if known == OUT or (known == ASKED and not expert_possible(policy, tables, s, frame, e)):
             continue
-        record(s, OPEN, NONE, NONE, 1.0)
         n = add_gate(tables, s, frame, e, NONE, n_rows)
         first = n_pieces
-        n_pieces = walk_tree(policy, tables, s, frame, e, n, first)
+        n_pieces = open_tree(policy, tables, s, frame, e, n, first)
         for i in range(first, n_pieces):
             _copy(policy.tests[s.pieces[i, 1]], s.piece_tests[i])
         if s.counts[COARSE] == WITHIN:

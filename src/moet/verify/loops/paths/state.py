@@ -21,9 +21,11 @@ EXHAUSTED, PAUSED, ASKING = range(3)
 """Why the search returned: nothing is left, its budget is spent, or a condition may be violated."""
 
 STACK, CODES, REFS, RESOLVED, SILENT, COARSE, CONDITION, PIECES, PROGRAMS, PATHS, NOW, DEEPEST, PER_STEP = range(13)
+N_OUT = 13
 """Places in ``Search.counts``: lengths of the stack and of the records; orders of the caller (the piece on top of the
 stack has been decided; write no records; which pieces to merge); the condition in question; what has been done so
-far; the time of the frame at hand, and the last frame that was expanded; and how many names of rows a time has."""
+far; the time of the frame at hand, and the last frame that was expanded; how many names of rows a time has; and how
+many nodes of the tree at hand are ``out``, or a negative number if one of them takes more than its last test."""
 
 MET, NOBODY = 1, 2
 """What the caller says in ``counts[RESOLVED]``: all conditions are met (at the last step, the goal too); or the piece
@@ -45,7 +47,10 @@ SHORT = (3, 8, 16)
 SHORT_UNITS = 2.0**24
 """The checker takes multiples of one over this as they are, which keeps its integers short."""
 
-MOST_DOUBTFUL = 31
+MOST_NAMED = 31
+"""References of one record."""
+
+MOST_DOUBTFUL = MOST_NAMED
 """Conditions that a record may name which hold from a frame on only of the first states that are left."""
 
 MOST_POINTS = 8
@@ -84,6 +89,11 @@ class Search(NamedTuple):
     piece_tests: NDArray[np.float64]
     walk: NDArray[np.int64]
     places: NDArray[np.int64]
+    # by time and expert, the rival that was last ahead of it the most; what is known of every expert in the frame at
+    # hand; nodes of the tree at hand that nobody gets to
+    rival: NDArray[np.int64]
+    possible: NDArray[np.int64]
+    out: NDArray[np.int64]
     # linear programs: (objective, x, low, high); multipliers, rounded and not
     vectors: NDArray[np.float64]
     basis: NDArray[np.int64]
@@ -130,6 +140,9 @@ class Search(NamedTuple):
             piece_tests=np.empty((n_nodes, d, 2)),
             walk=np.zeros((policy.depth + 1, 4), np.int64),
             places=np.zeros((MOST_POINTS, 2), np.int64),
+            rival=np.zeros((n_times, tables.n_experts), np.int64),
+            possible=np.zeros(tables.n_experts, np.int64),
+            out=np.zeros(n_nodes, np.int64),
             vectors=vectors,
             basis=np.zeros(d + 1, np.int64),
             dual=np.zeros(d + 1),
@@ -138,7 +151,7 @@ class Search(NamedTuple):
             codes=np.zeros(n_codes, np.uint8),
             refs=np.zeros(n_codes * (d + 2), np.int32),
             numbers=np.zeros(n_codes * (d + 2)),
-            counts=np.zeros(13, np.int64),
+            counts=np.zeros(14, np.int64),
         )
         search.constants[0, :d] = middle
         search.stack[0] = 0, START, -1

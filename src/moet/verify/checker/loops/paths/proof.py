@@ -5,10 +5,12 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
 
 - A *frame* is a set of first states at a time t that have had the same actions. If there is a goal, there is one record
   for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
-  condition first). Without a goal, or for those who miss a condition, and before the last step: for every expert
-  ``DEAD`` (not chosen by anyone) or ``OPEN`` and its tree. Or, if there is no goal, one ``BOTH`` instead: any action
-  may be taken by anyone; its references are all actions of the model, with multipliers of 1, and its pieces have no
-  tests.
+  condition first). Without a goal, or for those who miss a condition, and before the last step: perhaps ``VOID``, which
+  names rows that rule out an expert each; then for every expert that is left ``DEAD`` (not chosen by anyone), or
+  ``OPEN`` with the nodes of its tree that nobody gets to, by the last test on the way to each, or ``BOTH`` if there are
+  none, or ``OPEN`` without references and its tree, split by split. Or, if there is no goal, one ``BOTH`` with
+  references instead: any action may be taken by anyone; its references are all actions of the model, with multipliers
+  of 1, and its pieces have no tests.
 - A *tree* is nothing if all its leaves have one action; otherwise ``LEFT`` (nobody goes right) and the left subtree, or
   ``RIGHT`` likewise, or ``BOTH`` and both subtrees.
 - What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
@@ -27,10 +29,9 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
 from math import ldexp
 from operator import getitem, le
-from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
@@ -38,13 +39,11 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
+from moet.verify.checker.loops.paths.pieces import Nodes, Piece, Pieces, agree
 from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
 from moet.verify.checker.meter import Interrupted, Meter, cost
 
 OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID, SURE = range(8)
-
-FINE, WITHIN, ACROSS = range(3)
-"""What ``coarse`` may be in a claim."""
 
 MULTIPLIER_BITS, EXACT_MULTIPLIER_BITS = 80, 128
 """Multipliers are rounded down to so many binary digits, which changes tiny ones; any that are not negative will do.
@@ -79,18 +78,6 @@ def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter)
     _Walk(loop, records, coarse).finish()
 
 
-class _Piece(NamedTuple):
-    """What leads from a frame to the next: an expert (None for several), its tests and an action.
-
-    Without an action it is those who miss a condition of the goal.
-    """
-
-    expert: int | None
-    tests: Tests
-    action: int | None
-    missed: int = -1
-
-
 class _Walk:
     """The walk through the records of a proof. Rows are made when a multiplier asks for them.
 
@@ -103,23 +90,19 @@ class _Walk:
         self.loop = loop
         self.path = loop.path
         self.records = records
-        self.coarse = coarse
+        self.pieces = Pieces(loop, coarse)
         self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
-        self.pieces = cache(self._pieces)
-        self.stack: list[tuple[int, _Piece]] = []
+        self.stack: list[tuple[int, Piece]] = []
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
         self.values: list[dict[int, int]] = [{} for _ in range(n_times)]
+        self.logits: list[list[int]] = [loop.scaled_bias] + [[] for _ in range(loop.steps)]
         self.needs = range(loop.d, loop.d + len(loop.path.needs))
         self.experts: list[int | None] = [None] * n_times
         self.tests: list[Tests] = [{} for _ in range(n_times)]
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
         self.per_step = loop.n_experts**2 + 2 * loop.d + len(self.path.goals)
-
-    def _pieces(self, e: int) -> list[_Piece]:
-        """Those who choose expert e and get to a node of its tree, for every node."""
-        return [_Piece(e, tests, action) for tests, action in self.loop.nodes(e)]
 
     def finish(self) -> None:
         """Raise CertificateError unless the records prove the claim."""
@@ -130,7 +113,7 @@ class _Walk:
             self._visit(*self.stack.pop())
         self.records.finish()
 
-    def _visit(self, t: int, piece: _Piece) -> None:
+    def _visit(self, t: int, piece: Piece) -> None:
         loop = self.loop
         if piece.action is None:
             self._miss(t, piece.missed)
@@ -139,7 +122,7 @@ class _Walk:
             return
         self._choose(t, piece)
         self.actions[t] = piece.action
-        self.values[t + 1] = {}
+        self.values[t + 1], self.logits[t + 1] = {}, []
         self._miss(t + 1, -1)
         for i in self.needs:
             kind, multipliers = self.records.record()
@@ -171,44 +154,70 @@ class _Walk:
             if kind == DEAD:
                 self._contradiction(multipliers, t)
             elif kind == OPEN and t < self.loop.steps:
-                self.stack.append((t, _Piece(None, {}, None, i)))
+                self.stack.append((t, Piece(None, {}, None, i)))
             else:
                 raise CertificateError(f"record {kind} where the goal at time {t} is due")
 
     def _expand(self, t: int) -> None:
-        pieces: list[_Piece] = []
-        for e in range(self.loop.n_experts):
-            kind, multipliers = self.records.record()
-            if kind == BOTH and e == 0 and not self.path.goals:
-                self._push(t, self._free(multipliers))
-                return
+        """Who may be chosen at time t: the pieces of all experts."""
+        kind, multipliers = self.records.record()
+        if kind == BOTH and multipliers and not self.path.goals:
+            self._push(t, self._free(multipliers))
+            return
+        out: set[int] = set()
+        while kind == VOID:
+            out.update(self._behind(t, multipliers))
+            kind, multipliers = self.records.record() if len(out) < self.loop.n_experts else (DEAD, [])
+        chosen: list[tuple[int, Nodes]] = []
+        split: dict[int, list[Piece]] = {}
+        due = [e for e in range(self.loop.n_experts) if e not in out]
+        for e in due:
+            if e != due[0]:
+                kind, multipliers = self.records.record()
             if kind == DEAD:
-                self._dead(t, e, multipliers)
-            elif kind == OPEN:
-                found = self._tree(t, e, 0)
-                pieces += _merged(found) if self.coarse == WITHIN else found
+                self._choose(t, self.pieces.at(e, 0))
+                self._contradiction(multipliers, t)
+            elif kind == OPEN and not multipliers:
+                split[e] = self._tree(t, e, 0)
+            elif kind == OPEN or (kind == BOTH and not multipliers):
+                chosen.append((e, self._unreached(t, e, multipliers)))
             else:
                 raise CertificateError(f"record {kind} where an expert is due")
-        if self.coarse == ACROSS:
-            pieces = _merged(pieces)
-        if len(pieces) > 1 and _agree(pieces):
-            pieces = [_Piece(None, {}, pieces[0].action)]
-        self._push(t, pieces)
+        if not split:
+            self._push(t, self.pieces.chosen(tuple(chosen)))
+            return
+        named = {e: self.pieces.left(e, nodes) for e, nodes in chosen}
+        self._push(t, self.pieces.merged([part for _, part in sorted((split | named).items())]))
 
-    def _dead(self, t: int, e: int, multipliers: Multipliers) -> None:
-        """Confirm that nobody chooses expert e at time t."""
-        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:  # most often another one is ahead of it everywhere
-            j = multipliers[0][0] - t * self.per_step - e * self.loop.n_experts
-            is_rival = 0 <= j < self.loop.n_experts and j != e
-            if is_rival and self._value(t, j) - self._value(t, e) >= self.loop.ahead(t, e, j):
-                return
-        self._choose(t, self.pieces(e)[0])
-        self._contradiction(multipliers, t)
+    def _behind(self, t: int, multipliers: Multipliers) -> Iterator[int]:
+        """Experts that nobody chooses at time t, for each row says by itself that another one is ahead everywhere."""
+        n_experts, first = self.loop.n_experts, t * self.per_step
+        logits, ahead = self._logits(t), self.loop.ahead
+        for name, number in multipliers:
+            e, j = divmod(name - first, n_experts)
+            if number != 1.0 or not 0 <= e < n_experts or e == j:
+                raise CertificateError(f"row {name} does not rule out an expert at time {t}")
+            if logits[j] - logits[e] < ahead(t, e, j):
+                raise CertificateError(f"expert {j} is not ahead of expert {e} everywhere at time {t}")
+            yield e
 
-    def _push(self, t: int, pieces: list[_Piece]) -> None:
+    def _unreached(self, t: int, e: int, multipliers: Multipliers) -> Nodes:
+        """Nodes of expert e's tree that nobody gets to at time t, by the last test on the way to each."""
+        nodes = tuple([node for node, number in multipliers if number == 1.0])
+        if len(nodes) < len(multipliers):
+            raise CertificateError("a node has a multiplier that is not 1")
+        for node in nodes:
+            state, below, threshold = self.pieces.last_test(e, node)
+            value = self._value(t, self.loop.n_experts + state)
+            if (value if below else -value) < self.loop.beyond(t, state, threshold, below):
+                raise CertificateError(f"somebody may get to node {node} of expert {e} at time {t}")
+        return nodes
+
+    def _push(self, t: int, pieces: list[Piece]) -> None:
+        self.loop.meter.spend(len(pieces))
         self.stack.extend([(t, piece) for piece in reversed(pieces)])
 
-    def _free(self, multipliers: Multipliers) -> list[_Piece]:
+    def _free(self, multipliers: Multipliers) -> list[Piece]:
         """Pieces of which nothing is said but their actions, in this order."""
         actions = [name for name, number in multipliers if number == 1.0]
         if (
@@ -217,38 +226,27 @@ class _Walk:
             or set(actions) != self.loop.possible
         ):
             raise CertificateError(f"the actions {actions} are not all that the model can take")
-        return [_Piece(None, {}, action) for action in actions]
+        return [Piece(None, {}, action) for action in actions]
 
-    def _tree(self, t: int, e: int, node: int) -> list[_Piece]:
-        own, tree = self.pieces(e), self.loop.trees[e]
-        if own[node].action is not None:
-            return [own[node]]
+    def _tree(self, t: int, e: int, node: int) -> list[Piece]:
+        """Pieces below a node of expert e's tree, split by split."""
+        own, tree = self.pieces.at(e, node), self.loop.trees[e]
+        if own.action is not None:
+            return [own]
         kind, multipliers = self.records.record()
         if kind == BOTH:
-            pieces = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
-        elif kind == LEFT or kind == RIGHT:
-            taken, empty = tree.left[node], tree.right[node]
-            if kind == RIGHT:
-                taken, empty = empty, taken
-            self._empty(t, own[empty], multipliers)
-            return self._tree(t, e, taken)
-        else:
+            parts = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
+            return [own._replace(action=parts[0].action)] if agree(parts) else parts
+        if kind not in (LEFT, RIGHT):
             raise CertificateError(f"record {kind} where a split is due")
-        return [_Piece(e, own[node].tests, pieces[0].action)] if _agree(pieces) else pieces
-
-    def _empty(self, t: int, piece: _Piece, multipliers: Multipliers) -> None:
-        """Confirm that nobody is in a piece at time t."""
-        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:  # most often one of its tests excludes everybody
-            feature, above = divmod(multipliers[0][0] - t * self.per_step - self.loop.n_experts**2, 2)
-            threshold = piece.tests.get((feature, not above))
-            if threshold is not None:
-                value = self._value(t, self.loop.n_experts + feature)
-                if (-value if above else value) >= self.loop.beyond(t, feature, threshold, not above):
-                    return
-        self._choose(t, piece)
+        taken, empty = tree.left[node], tree.right[node]
+        if kind == RIGHT:
+            taken, empty = empty, taken
+        self._choose(t, self.pieces.at(e, empty))
         self._contradiction(multipliers, t)
+        return self._tree(t, e, taken)
 
-    def _choose(self, t: int, piece: _Piece) -> None:
+    def _choose(self, t: int, piece: Piece) -> None:
         self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
 
     def _miss(self, t: int, condition: int) -> None:
@@ -301,22 +299,19 @@ class _Walk:
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""
-        for i in self.needs:
-            self._bound(t, i, [])
+        if not all(map(le, self._pushed(t, t), self.path.limits(t))):
+            raise CertificateError(f"a condition at time {t} does not hold of every first state")
 
     def _sure(self, t: int, named: Multipliers) -> None:
         """Confirm that all needs hold from time t on, whatever the actions will be; those named, by a record each."""
         loop, path, n_needs = self.loop, self.path, len(self.needs)
         loop.meter.spend(n_needs * (loop.steps - t + 1) * (t + 1))
-        doubtful = {name for name, _ in named}
-        known = [self._ahead(t, i) for i in self.needs]
-        for i, values in enumerate(known):
-            limits = path.limits_ahead(t, loop.d + i)
-            if all(map(le, values, limits)):
-                continue
-            for then, (value, limit) in enumerate(zip(values, limits, strict=True), t):
-                if value > limit and then * n_needs + i not in doubtful:
-                    raise CertificateError(f"condition {i} may fail at time {then}, not earlier")
+        known, limits = self._pushed(t, loop.steps), path.limits_ahead(t)
+        if not all(map(le, known, limits)):
+            doubtful = {name for name, _ in named}
+            for name, (value, limit) in enumerate(zip(known, limits, strict=True), t * n_needs):
+                if value > limit and name not in doubtful:
+                    raise CertificateError(f"condition {name % n_needs} may fail at time {name // n_needs}")
         for name, number in named:
             then, i = divmod(name, n_needs)
             if number != 1.0 or not t <= then <= loop.steps:
@@ -324,7 +319,7 @@ class _Walk:
             kind, multipliers = self.records.record()
             if kind != BOUND:
                 raise CertificateError(f"record {kind} where a condition is due")
-            most = known[i][then - t] + path.worst(loop.d + i)[then - t]
+            most = known[name - t * n_needs] + path.worst(loop.d + i)[then - t]
             self._at_most(then, loop.d + i, most, t - 1, multipliers)
 
     def _named(self, name: int, last: int) -> Row:
@@ -344,7 +339,8 @@ class _Walk:
             if e != self.experts[t] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
             row, least, limit = loop.rival(t, e, j)
-            return row, least, limit + self._value(t, e) - self._value(t, j), False
+            logits = self._logits(t)
+            return row, least, limit + logits[e] - logits[j], False
         k -= loop.n_experts**2
         if k < 2 * loop.d:
             feature, left = k // 2, k % 2 == 0
@@ -360,45 +356,24 @@ class _Walk:
         row, least, limit = self.path.condition(t, i)
         return [-a for a in row], least, self._value(t, loop.n_experts + i) - limit, True
 
+    def _logits(self, t: int) -> list[int]:
+        """Constant parts of all logits at time t."""
+        if not self.logits[t]:
+            done = [self.loop.pushes(t - 1 - k)[action] for k, action in enumerate(self.actions[:t])]
+            self.logits[t] = list(map(sum, zip(self.loop.scaled_bias, *done, strict=True)))
+        return self.logits[t]
+
     def _value(self, t: int, i: int) -> int:
-        """Constant part of function i at time t."""
-        known, loop = self.values[t], self.loop
-        if i in known:
-            return known[i]
-        if i < loop.n_experts:  # who asks for one logit asks for most of them
-            done = [loop.pushes(t - 1 - k)[action] for k, action in enumerate(self.actions[:t])]
-            known.update(enumerate(map(sum, zip(loop.scaled_bias, *done, strict=True))))
-            return known[i]
-        value = known[i] = sum(map(getitem, loop.gains(i, t), self.actions))
-        return value
+        """Constant part of function i, which is no logit, at time t."""
+        known = self.values[t]
+        if i not in known:
+            known[i] = sum(map(getitem, self.loop.gains(i, t), self.actions))
+        return known[i]
 
-    def _ahead(self, t: int, i: int) -> list[int]:
-        """What the actions before time t add to need i at this time, one step later, and so on to the end."""
-        if t == 0:
-            return [0] * (self.loop.steps + 1)
-        pushes = self.path.pushes(i)
-        done = [pushes[action][t - 1 - k :] for k, action in enumerate(self.actions[:t])]
-        return list(map(sum, zip(*done, strict=False)))  # the first of them, of the first step, is the shortest
-
-
-def _merged(pieces: list[_Piece]) -> list[_Piece]:
-    """One piece per action, with what the tests of its parts have in common."""
-    merged: dict[int | None, _Piece] = {}
-    for piece in pieces:
-        before = merged.get(piece.action)
-        if before is None:
-            merged[piece.action] = piece
-            continue
-        common = {
-            test: (max if test[1] else min)(limit, piece.tests[test])
-            for test, limit in before.tests.items()
-            if test in piece.tests
-        }
-        expert = piece.expert if piece.expert == before.expert else None
-        merged[piece.action] = _Piece(expert, common, piece.action)
-    return list(merged.values())
-
-
-def _agree(pieces: list[_Piece]) -> bool:
-    action = pieces[0].action if pieces else None
-    return action is not None and all(piece.action == action for piece in pieces)
+    def _pushed(self, t: int, until: int) -> list[int]:
+        """What the actions before time t add to all needs at time t, at t + 1, and so on up to ``until``."""
+        n_needs, pushes = len(self.needs), self.path.pushes
+        parts = [
+            pushes(action)[(t - 1 - k) * n_needs : (until - k) * n_needs] for k, action in enumerate(self.actions[:t])
+        ]
+        return list(map(sum, zip(*parts, strict=True)))

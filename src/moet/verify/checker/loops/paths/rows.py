@@ -12,7 +12,7 @@ from math import lcm
 from operator import mul, sub
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents.model import PlainModel, PlainTree
+from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.system import Affine, PlainSystem
 from moet.verify.checker.loops.claims import Paths
 from moet.verify.checker.loops.geometry import action_number
@@ -99,11 +99,6 @@ class ClosedLoop:
             raise CertificateError("the gate's logits may overflow")
         return [((self.d + 2) * size * self.scale >> UNIT_BITS) // GRID + (self.scale >> 300) + 2 for size in sizes]
 
-    def nodes(self, e: int) -> list[tuple[Tests, int | None]]:
-        """For every node of a tree, the tests that lead to it, and the one action of all leaves below it, or None."""
-        tree = self.trees[e]
-        return list(zip(_tests(tree), _actions(tree, self.action_of), strict=True))
-
     @property
     def possible(self) -> set[int]:
         """All actions of the model."""
@@ -145,8 +140,9 @@ class ClosedLoop:
 
     def _make_ahead(self, t: int, e: int, j: int) -> int:
         """Nobody chooses expert e at time t if logit j is ahead of logit e by this, by constant parts alone."""
-        _, least, limit = self.rival(t, e, j)
-        return -((least - limit * self.x_denominator) // self.x_denominator)
+        rows = self.rows(t)
+        least = self.least(list(map(sub, rows[j], rows[e])))
+        return self.slack(e, j) + self.swing(e, j)[t] + self.blur - least // self.x_denominator
 
     def _make_slack(self, e: int, j: int) -> int:
         """How far the difference of two logits may be off, because of rounding and of what is not seen exactly."""
@@ -186,24 +182,3 @@ class ClosedLoop:
             limit = -self.path.observation.least_above(feature, threshold)
         whole, rest = divmod(-limit.numerator * self.scale, limit.denominator)
         return -whole, rest > 0
-
-
-def _tests(tree: PlainTree) -> list[Tests]:
-    """For every node, the tests that lead to it; of those on one side of one state, the tightest."""
-    tests: list[Tests] = [{} for _ in tree.label]
-    for node, label in enumerate(tree.label):  # children come after their parents
-        if label < 0:
-            feature, threshold = tree.feature[node], tree.threshold[node]
-            below, above = (tests[node].get((feature, left), threshold) for left in (True, False))
-            tests[tree.left[node]] = tests[node] | {(feature, True): min(below, threshold)}
-            tests[tree.right[node]] = tests[node] | {(feature, False): max(above, threshold)}
-    return tests
-
-
-def _actions(tree: PlainTree, actions: list[int]) -> list[int | None]:
-    """For every node, the one action of all leaves below it, or None."""
-    found: list[int | None] = [actions[label] if label >= 0 else None for label in tree.label]
-    for node in reversed(range(len(found))):
-        if tree.label[node] < 0 and found[tree.left[node]] == found[tree.right[node]]:
-            found[node] = found[tree.left[node]]
-    return found

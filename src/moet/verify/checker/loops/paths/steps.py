@@ -90,6 +90,7 @@ class Steps:
         self.gain = cache(self._make_gain)
         self.pushes = cache(self._make_pushes)
         self.limits_ahead = cache(self._make_limits_ahead)
+        self.limits = cache(self._make_limits)
         self.worst = cache(self._make_worst)
         self.outright = cache(self._make_outright)
         self.row = cache(self._make_row)
@@ -255,20 +256,25 @@ class Steps:
     def _make_swing(self, i: int) -> list[int]:
         return self.swing_of(self.functions[i], self.denominator)
 
-    def _make_pushes(self, i: int) -> list[tuple[int, ...]]:
-        """For every action, what it adds to function i in the state to which it leads, one step later, and so on."""
-        self.meter.hold(self.steps * len(self.offsets))
-        return list(zip(*(self.gain(i, ahead) for ahead in range(self.steps)), strict=True))
+    def _make_pushes(self, action: int) -> list[int]:
+        """What an action adds to all needs in the state to which it leads, then to all one step later, and so on."""
+        self.meter.hold(self.steps * len(self.needs))
+        return [self.gain(self.d + i, ahead)[action] for ahead in range(self.steps) for i in range(len(self.needs))]
 
     def _make_worst(self, i: int) -> list[int]:
         """The most that actions of so many steps add to function i."""
         return list(accumulate((max(self.gain(i, ahead)) for ahead in range(self.steps)), initial=0))
 
-    def _make_limits_ahead(self, t: int, i: int) -> list[int]:
-        """What actions before t may add to condition i at time t, t + 1, and so on: no later one breaks it then."""
-        self.meter.hold(self.steps - t + 1, self.bits)
-        worst = self.worst(i)
-        return [self.outright(then, i) - worst[then - t] for then in range(t, self.steps + 1)]
+    def _make_limits_ahead(self, t: int) -> list[int]:
+        """What actions before t may add to all needs at time t, at t + 1, and so on: no later one breaks them then."""
+        self.meter.hold((self.steps - t + 1) * len(self.needs), self.bits)
+        needs = range(self.d, self.d + len(self.needs))
+        return [self.outright(then, i) - self.worst(i)[then - t] for then in range(t, self.steps + 1) for i in needs]
+
+    def _make_limits(self, t: int) -> list[int]:
+        """What all actions before t may add to all needs at time t, so that they hold of every first state."""
+        self.meter.hold(len(self.needs), self.bits)
+        return [self.outright(t, self.d + i) for i in range(len(self.needs))]
 
     def _make_outright(self, t: int, i: int) -> int:
         """Condition i holds at time t of every first state if its constant part is at most this."""
