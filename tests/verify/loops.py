@@ -76,3 +76,16 @@ def follow(mixture: Mixture, system: System, steps: int, seed: int = 1) -> np.nd
         noise = np.where(random.random(states[-1].shape) < 0.5, noise_low, noise_high)
         states.append(system.successor(states[-1], actions) + noise)
     return np.array(states)
+
+
+def drifter(safe: str = "-3.6 <= x <= 3.6") -> systems.AffineSystem:
+    """x' = x + 1 or x - 1, from -1 to 1: after three steps in one direction some are beyond 3.6."""
+    return systems.AffineSystem(
+        "drift",
+        states=["x"],
+        actions=["left", "right"],
+        matrix=[[1]],
+        offsets=[[-1], [1]],
+        initial={"x": (-1, 1)},
+        safe=[safe],
+    )

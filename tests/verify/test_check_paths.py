@@ -20,6 +20,8 @@ from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.paths import proof as paths
 from tests.processes import run
 
+from .loops import drifter
+
 RULE = np.array([2.1846, 7.2247, 20.647, 25.340])
 
 
@@ -274,19 +276,6 @@ def test_what_no_action_can_break_needs_no_path():
     assert rejected(by_hand(system, 6, proof), undecided(), system)  # five steps after the first may lead to 6
     assert rejected(by_hand(system, 5, [ANY, (SURE, [])]), undecided(), system)
     assert rejected(by_hand(system, 5, [(SURE, [])]), undecided(), system)
-
-
-def drifter() -> systems.AffineSystem:
-    """x' = x + 1 or x - 1, from -1 to 1, within 3.6: after three steps in one direction some are beyond it."""
-    return systems.AffineSystem(
-        "drift",
-        states=["x"],
-        actions=["left", "right"],
-        matrix=[[1]],
-        offsets=[[-1], [1]],
-        initial={"x": (-1, 1)},
-        safe=["-3.6 <= x <= 3.6"],
-    )
 
 
 def sure_of(named, bounds, number=1.0):

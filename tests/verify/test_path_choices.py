@@ -8,24 +8,13 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
-from moet.verify import Certificate, Proved, check, safe, systems
+from moet.verify import Certificate, Proved, check, safe
+
+from .loops import drifter
 
 OPEN, DEAD, BOTH, VOID = 0, 1, 2, 6
 BEHIND = [3, 6]  # expert 1 is behind expert 0 at time 0, and so is expert 2
 FAR = 2  # the node beyond 2
-
-
-def drifter() -> systems.AffineSystem:
-    """x' = x + 1 or x - 1, from -1 to 1, for ever within 3 if it goes one step."""
-    return systems.AffineSystem(
-        "drift",
-        states=["x"],
-        actions=["left", "right"],
-        matrix=[[1]],
-        offsets=[[-1], [1]],
-        initial={"x": (-1, 1)},
-        safe=["-3 <= x <= 1.5"],
-    )
 
 
 def steered() -> Mixture:
@@ -38,12 +27,12 @@ def steered() -> Mixture:
 
 def checked(records: list[tuple[int, list[int]]], number: float = 1.0) -> bool | str:
     """Whether these records prove that one step is safe; else why not."""
-    claim = {"model": digest(steered()), "system": drifter().digest, "name": "drift", "steps": 1}
+    claim = {"model": digest(steered()), "system": drifter("-3 <= x <= 1.5").digest, "name": "drift", "steps": 1}
     certificate = Certificate("safe", claim)
     refs = array("i", [ref for _, names in records for ref in names])
     certificate.add(bytes(kind + 8 * len(names) for kind, names in records), refs, array("d", [number] * len(refs)))
     try:
-        return check(certificate, steered(), drifter())
+        return check(certificate, steered(), drifter("-3 <= x <= 1.5"))
     except CertificateError as error:
         return str(error)
 
@@ -57,7 +46,7 @@ def test_rows_rule_out_experts_together_and_nodes_are_named():
 
 
 def test_the_search_writes_such_records():
-    verdict = safe(steered(), drifter(), steps=1)
+    verdict = safe(steered(), drifter("-3 <= x <= 1.5"), steps=1)
     assert isinstance(verdict, Proved)
     kinds = [(code % 8, code // 8) for codes, _, _ in verdict.certificate._read_blocks() for code in codes]
     assert kinds[:2] == [(VOID, 2), (OPEN, 1)]
