@@ -78,9 +78,9 @@ def follow(mixture: Mixture, system: System, steps: int, seed: int = 1) -> np.nd
     return np.array(states)
 
 
-def drifter(safe: str = "-3.6 <= x <= 3.6") -> systems.AffineSystem:
+def drifter(safe: str = "-3.6 <= x <= 3.6") -> AffineSystem:
     """x' = x + 1 or x - 1, from -1 to 1: after three steps in one direction some are beyond 3.6."""
-    return systems.AffineSystem(
+    return AffineSystem(
         "drift",
         states=["x"],
         actions=["left", "right"],
