@@ -8,7 +8,8 @@ import pytest
 
 from moet.errors import CertificateError
 from moet.verify import Proved, safe
-from moet.verify.checker.documents.system import Equations, read_system
+from moet.verify.checker.documents.dynamics import Equations
+from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.equations import BITS, ONE, Operations, Undefined, times
 from moet.verify.checker.loops.sets import enclosures
 from moet.verify.checker.loops.sets.enclosures import EnclosureChecker

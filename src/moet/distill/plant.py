@@ -39,6 +39,8 @@ def plant_task(system: System, max_steps: int = MAX_STEPS) -> Task:
     """
     if not system.controls or not system.safe:
         raise InputError(f"a plant that is played needs controls and a safe set; {system.name!r} lacks one of them")
+    if system.schedule:
+        raise InputError(f"{system.name!r} has a schedule, and a task does not know how many steps it has been played")
     box = action_box(system)
     dynamics = Dynamics(box, partial(_begin, system), partial(_advance, system), partial(_observe, system), np.float64)
     return Task(
@@ -62,8 +64,10 @@ def action_box(system: System) -> ActionBox:
 
 
 def _begin(system: System, rng: np.random.Generator) -> NDArray[np.float64]:
-    low, high = np.array([[float(a), float(b)] for a, b in system.initial]).T
-    return rng.uniform(low, high)
+    found = system.first.sample(rng, 1)
+    if not len(found):
+        raise InputError(f"no first state of {system.name!r} was found by chance: give narrower intervals in initial")
+    return np.asarray(found[0])
 
 
 def _advance(system: System, state: State, actions: NDArray[Any]) -> tuple[State, Floats, NDArray[np.bool_]]:

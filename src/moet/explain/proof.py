@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from moet.errors import InputError
 from moet.model.file import as_mixture, as_model
 from moet.verify.systems.conditions import HalfSpace
-from moet.verify.systems.controls import observed
+from moet.verify.systems.controls import controls_of, observed
 from moet.verify.systems.system import System
 
 if TYPE_CHECKING:
@@ -177,7 +177,15 @@ def _flowpipe(certificate: Certificate, model: object, system: System) -> tuple[
         for start, stop, low, high in zip(*part, strict=True)
     ]
     endless = any(part["to"] is None for part in certificate.claim["spec"])
-    return [_first(system), *segments], max(segment.stop for segment in segments), endless
+    return [*_first_boxes(system), *segments], max(segment.stop for segment in segments), endless
+
+
+def _first_boxes(system: System) -> list[Segment]:
+    """The boxes of first states; with conditions the tubes themselves show which of them are."""
+    if system.first.where:
+        return []
+    sides = [np.array(box, np.float64) for box in system.first.boxes]
+    return [Segment(0.0, 0.0, *box.T) for box in sides]
 
 
 def _first(system: System) -> Segment:
@@ -207,8 +215,9 @@ def _simulated(model: object, system: System, end: float, n: int, seed: int) -> 
 def _controlled_runs(model: object, system: Any, steps: int, n: int, seed: int) -> tuple[Floats, Floats]:
     """Runs in discrete time, without disturbance."""
     states = [_starts(system, n, seed)]
-    for _ in range(steps):
-        states.append(system.successor(states[-1], as_model(model).predict(observed(system, states[-1]))))
+    for step in range(steps):
+        controls = controls_of(system, as_model(model).predict(observed(system, states[-1])))
+        states.append(system.successor(states[-1], controls, step))
     return np.arange(steps + 1, dtype=np.float64), np.stack(states, axis=1)
 
 
@@ -220,10 +229,11 @@ def _sampled_runs(model: object, system: SampledSystem, end: float, n: int, seed
 
 
 def _starts(system: System, n: int, seed: int) -> Floats:
-    """First states, half of them corners."""
+    """First states, half of them corners where they are all of a box."""
     rng = np.random.default_rng(seed)
-    first = _first(system)
-    starts = rng.uniform(first.low, first.high, (n, system.n_states))
-    corners = rng.random((n // 2, system.n_states)) < 0.5
-    starts[: n // 2] = np.where(corners, first.low, first.high)
+    starts = system.first.sample(rng, n)
+    if system.first.is_box:
+        corners = rng.random((n // 2, system.n_states)) < 0.5
+        low, high = np.array(system.initial, np.float64).T
+        starts[: n // 2] = np.where(corners, low, high)
     return starts

@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.documents.dynamics import Affine, Equations
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import plain
-from moet.verify.checker.documents.system import Affine, Equations, HalfSpace, PlainSystem
+from moet.verify.checker.documents.system import HalfSpace, PlainSystem
 from moet.verify.checker.inputs import claims
 from moet.verify.checker.loops import claims as loop_claims
 from moet.verify.checker.loops import shield_claims

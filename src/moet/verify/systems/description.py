@@ -19,6 +19,9 @@ Number = int | float | str | Fraction
 Side = tuple[Fraction, Fraction]
 """Least and largest value."""
 
+Schedule = dict[str, tuple[Side, ...]]
+"""For names, what they are in every step from the first on; the last entry holds on."""
+
 _NUMBER = re.compile(
     r"\s*[+-]?(\d{1,4000}/\d{1,4000}|(\d{1,2000}\.?\d{0,2000}|\.\d{1,2000})(e[+-]?\d{1,3})?)\s*", re.I | re.A
 )
@@ -86,6 +89,24 @@ def named_intervals(given: Mapping[str, Any], what: str) -> dict[str, Side]:
         raise InputError(f"{what} maps names to (low, high), got {given!r:.60}")
     sides = {name: point_or_interval(value) for name, value in given.items()}
     return {name: side for name, side in sides.items() if side is not None}
+
+
+def read_schedule(given: Mapping[str, Any] | None) -> Schedule:
+    """Read names with a number or a pair (low, high) for every step each."""
+    if not isinstance(given or {}, Mapping):
+        raise InputError(f"schedule maps names to one number for each step, got {given!r:.60}")
+    schedule = {}
+    for name, values in (given or {}).items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise InputError(f"the schedule of {name!r} is a list with one number for each step, got {values!r:.60}")
+        schedule[name] = tuple(side for value in values if (side := point_or_interval(value)) is not None)
+    return schedule
+
+
+def scheduled(schedule: Schedule, step: int, share: float = 0.5) -> dict[str, float]:
+    """Numbers of a step, each at this share of the way between its limits; the last of a schedule holds on."""
+    sides = {name: entries[min(step, len(entries) - 1)] for name, entries in schedule.items()}
+    return {name: float(low) + share * float(high - low) for name, (low, high) in sides.items()}
 
 
 def by_state(given: Mapping[str, Any], states: Sequence[str], what: str, read: Any, default: Any) -> list[Any]:

@@ -13,7 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from moet.errors import InputError
 from moet.verify.limits import Deadline
 from moet.verify.systems.controls import clipped
-from moet.verify.systems.description import Number, by_state, check_identifiers, float_above, table, texts
+from moet.verify.systems.description import (
+    Number,
+    Schedule,
+    by_state,
+    check_identifiers,
+    float_above,
+    read_schedule,
+    scheduled,
+    table,
+    texts,
+)
 from moet.verify.systems.equations import FUNCTIONS, PLAIN_FLOATS, Algebra, Expression, read_let, values_of
 from moet.verify.systems.system import System
 
@@ -35,6 +45,9 @@ class AffineSystem(System):
         With controls, what each of them adds per unit.
     offset : numbers, one per state, optional
         With controls, what is always added.
+    schedule : mapping from state to numbers, optional
+        With controls, what is added in every step from the first on besides; the last number goes on being added. A
+        pair (low, high) is anything between.
     **description
         As for :class:`System`.
 
@@ -56,9 +69,13 @@ class AffineSystem(System):
         offsets: Sequence[Sequence[Number]] = (),
         input_matrix: Sequence[Sequence[Number]] = (),
         offset: Sequence[Number] | None = None,
+        schedule: Mapping[str, Any] | None = None,
         **description: Any,
     ) -> None:
         super().__init__(name, **description)
+        self.schedule = _own_schedule(self, schedule)
+        if unknown := set(self.schedule) - set(self.states):
+            raise InputError(f"schedule names {sorted(unknown)}, but the states are {list(self.states)}")
         self.matrix = table(matrix, "matrix", self.n_states, self.n_states)
         self.offsets = table(offsets, "offsets", len(self.actions), self.n_states)
         if self.actions and (len(input_matrix) or offset is not None):
@@ -74,7 +91,14 @@ class AffineSystem(System):
         rows = zip(self.matrix, self.input_matrix, self.offset, strict=True)
         sums = [[(a, known[n]) for a, n in zip((*row, *gain), names, strict=True) if a] for row, gain, _ in rows]
         constants = map(algebra.constant, self.offset)
-        return [sum((algebra.constant(a) * x for a, x in terms), c) for terms, c in zip(sums, constants, strict=True)]
+        found = [sum((algebra.constant(a) * x for a, x in terms), c) for terms, c in zip(sums, constants, strict=True)]
+        added = [known.get(_added_to(name)) for name in self.states]
+        return [value if more is None else value + more for value, more in zip(found, added, strict=True)]
+
+    @property
+    def scheduled_names(self) -> dict[str, str]:
+        """Names that ``equations`` has for what is scheduled, by state."""
+        return {state: _added_to(state) for state in self.schedule}
 
     def fitted_matrix(self, low: Floats, high: Floats) -> Floats:
         """The matrix, in floats; the box does not matter."""
@@ -100,13 +124,15 @@ class AffineSystem(System):
             for offset in self.offsets
         ]
 
-    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+    def successor(self, states: ArrayLike, actions: ArrayLike, step: int = 0) -> Floats:
         """Next states in float64, one per row, without disturbance."""
         matrix, offsets = self._floats
         moved = np.asarray(states, np.float64) @ matrix.T
         if self.controls:
             pushed = clipped(self, actions) @ np.array(self.input_matrix, np.float64).T
-            return np.asarray(moved + pushed + np.array(self.offset, np.float64))
+            added = scheduled(self.schedule, step)
+            always = [float(value) + added.get(name, 0.0) for name, value in zip(self.states, self.offset, strict=True)]
+            return np.asarray(moved + pushed + np.array(always, np.float64))
         return np.asarray(moved + offsets[np.asarray(actions)])
 
     @cached_property
@@ -117,7 +143,7 @@ class AffineSystem(System):
     def _dynamics(self) -> dict[str, Any]:
         if self.controls:
             numbers = {"matrix": self.matrix, "input_matrix": self.input_matrix, "offset": self.offset}
-            return {"kind": "affine", **{key: texts(value) for key, value in numbers.items()}}
+            return {"kind": "affine", **{k: texts(v) for k, v in numbers.items()}, **self._schedule_document()}
         return {"kind": "affine", "matrix": texts(self.matrix), "offsets": texts(self.offsets)}
 
 
@@ -133,6 +159,9 @@ class NonlinearSystem(System):
         Constants that depend on the action: one number per action. With controls there are none.
     let : mapping from name to str, optional
         Expressions to use in later ones and in ``step``.
+    schedule : mapping from name to numbers, optional
+        With controls, numbers in the equations that change from step to step, from the first on; the last one holds on.
+        A pair (low, high) is anything between.
     **description
         As for :class:`System`.
 
@@ -155,14 +184,16 @@ class NonlinearSystem(System):
         step: Mapping[str, str],
         inputs: Mapping[str, Sequence[Number]] | None = None,
         let: Mapping[str, str] | None = None,
+        schedule: Mapping[str, Any] | None = None,
         **description: Any,
     ) -> None:
         super().__init__(name, **description)
         inputs = inputs or {}
-        check_identifiers([*self.states, *self.controls, *inputs, *(let or {})], FUNCTIONS)
+        self.schedule = _own_schedule(self, schedule)
+        check_identifiers([*self.states, *self.controls, *self.schedule, *inputs, *(let or {})], FUNCTIONS)
         values = table([*inputs.values()], "inputs", len(inputs), len(self.actions))
         self.inputs = dict(zip(inputs, values, strict=True))
-        known = {*self.states, *self.controls, *inputs}
+        known = {*self.states, *self.controls, *self.schedule, *inputs}
         self.let = read_let(let or {}, known)
         texts_of_step = by_state(step, self.states, "step", lambda text: text, None)
         self.step = tuple(Expression(text, known | set(self.let)) for text in texts_of_step)
@@ -195,11 +226,11 @@ class NonlinearSystem(System):
         """Next value of every state, in any kind of numbers, without disturbance."""
         return self.equations(dict(zip(self.states, values, strict=True)) | dict(action_inputs), algebra)
 
-    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+    def successor(self, states: ArrayLike, actions: ArrayLike, step: int = 0) -> Floats:
         """Next states in float64, one per row, without disturbance."""
         rows = np.asarray(states, np.float64)
         if self.controls:
-            inputs = dict(zip(self.controls, clipped(self, actions).T, strict=True))
+            inputs = dict(zip(self.controls, clipped(self, actions).T, strict=True)) | scheduled(self.schedule, step)
         else:
             inputs = {name: np.array(values, np.float64)[np.asarray(actions)] for name, values in self.inputs.items()}
         columns = self.next_values(list(rows.T), inputs, PLAIN_FLOATS)
@@ -212,4 +243,16 @@ class NonlinearSystem(System):
             **({} if self.controls else {"inputs": inputs}),
             "let": [[name, expression.text] for name, expression in self.let.items()],
             "step": [expression.text for expression in self.step],
+            **self._schedule_document(),
         }
+
+
+def _own_schedule(system: System, given: Mapping[str, Any] | None) -> Schedule:
+    if given and not system.controls:
+        raise InputError(f"a schedule is for systems with controls, and {system.name!r} has actions")
+    return read_schedule(given)
+
+
+def _added_to(state: str) -> str:
+    """A name that no state or control has."""
+    return f"+{state}"

@@ -27,6 +27,8 @@ _COMMON = (
     *("observation_error", "float32_observations", "dynamics"),
 )
 _KEYS = {VERSION: (*_COMMON, "actions"), CONTROLLED: (*_COMMON, "controls", "avoid", "observe")}
+_OPTIONAL: dict[int, tuple[str, ...]] = {VERSION: (), CONTROLLED: ("effects", "first")}
+_OPTIONAL_DYNAMICS = {"affine": ("schedule",), "equations": ("schedule",), "flow": ("schedule", "memory")}
 _DYNAMICS = {
     VERSION: {"affine": ("kind", "matrix", "offsets"), "equations": ("kind", "inputs", "let", "step")},
     CONTROLLED: {
@@ -102,7 +104,7 @@ def _document(content: bytes) -> dict[str, Any]:
         raise InputError(
             f"its format version is {document.get('version')!r}, this moet reads {VERSION} and {CONTROLLED}"
         )
-    optional = ("effects",) if document["version"] == CONTROLLED and "effects" in document else ()
+    optional = [name for name in _OPTIONAL[document["version"]] if name in document]
     _check_keys(document, (*_KEYS[document["version"]], *optional), "the system")
     return document
 
@@ -144,9 +146,13 @@ def _system(document: dict[str, Any]) -> System:
     kind = dynamics.get("kind") if isinstance(dynamics, dict) else None
     if kind not in known:
         raise InputError(f"unknown dynamics: {kind!r}")
-    _check_keys(dynamics, known[kind], "dynamics")
+    optional = [
+        name for name in _OPTIONAL_DYNAMICS.get(kind, ()) if name in dynamics and known is not _DYNAMICS[VERSION]
+    ]
+    _check_keys(dynamics, (*known[kind], *optional), "dynamics")
+    schedule = _pairs(dynamics.get("schedule", []), "schedule")
     description = {
-        "initial": _sides(by_state("initial", document["initial"]), "initial"),
+        **_first(document, states),
         "domain": _sides(by_state("domain", document["domain"]), "domain"),
         **{part: _half_spaces(document[part], part) for part in ("safe", "goal")},
         "float32_observations": document["float32_observations"],
@@ -156,7 +162,10 @@ def _system(document: dict[str, Any]) -> System:
     if kind == "flow":
         if any(exact(end) for pair in disturbance.values() for end in pair):
             raise InputError("a flow is disturbed by signals; what is added to the next state must be nothing")
-        flow = by_state("flow", dynamics["flow"])
+        memory = _pairs(dynamics.get("memory", []), "memory")
+        flow = {name: said for name, said in by_state("flow", dynamics["flow"]).items() if name not in memory}
+        if list(memory) != states[len(flow) :] or any(said != "0" for said in dynamics["flow"][len(flow) :]):
+            raise InputError('states of the memory are the last ones, and their flow is "0"')
         signals = {name: _list(pair, "signals") for name, pair in _pairs(dynamics["signals"], "signals").items()}
         return SampledSystem(
             document["name"],
@@ -165,14 +174,31 @@ def _system(document: dict[str, Any]) -> System:
             parameters=_pairs(dynamics["parameters"], "parameters"),
             disturbance=signals,
             let=_pairs(dynamics["let"], "let"),
+            schedule=schedule,
+            memory=memory,
             **description,
         )
     description |= {"states": states, "disturbance": disturbance}
     if kind == "affine":
-        numbers = {key: value for key, value in dynamics.items() if key != "kind"}
-        return AffineSystem(document["name"], **numbers, **description)
+        numbers = {key: value for key, value in dynamics.items() if key not in ("kind", "schedule")}
+        return AffineSystem(document["name"], **numbers, schedule=schedule, **description)
     step, let = by_state("step", dynamics["step"]), _pairs(dynamics["let"], "let")
-    return NonlinearSystem(document["name"], step=step, inputs=dynamics.get("inputs"), let=let, **description)
+    inputs = dynamics.get("inputs")
+    return NonlinearSystem(document["name"], step=step, inputs=inputs, let=let, schedule=schedule, **description)
+
+
+def _first(document: dict[str, Any], states: list[str]) -> dict[str, Any]:
+    """Where runs begin."""
+    hull = _sides(_named(states, "initial", document["initial"]), "initial")
+    if "first" not in document:
+        return {"initial": hull}
+    _check_keys(document["first"], ("boxes", "where"), "first")
+    boxes = [_sides(_named(states, "first", box), "first") for box in _list(document["first"]["boxes"], "boxes")]
+    for name, side in hull.items():
+        ends = [[exact(end) for end in box[name]] for box in boxes]
+        if not ends or [exact(end) for end in side] != [min(low for low, *_ in ends), max(end[-1] for end in ends)]:
+            raise InputError(f"initial of {name!r} must be the least interval that has those of all first boxes")
+    return {"initial": boxes, "initial_where": _half_spaces(document["first"]["where"], "where")}
 
 
 def _acting(document: dict[str, Any], states: list[str]) -> dict[str, Any]:

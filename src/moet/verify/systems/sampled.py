@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
 from moet.verify.systems.controls import clipped, controls_of, observed
-from moet.verify.systems.description import Number, by_state, check_identifiers, exact, named_intervals, texts
+from moet.verify.systems.description import (
+    Number,
+    by_state,
+    check_identifiers,
+    exact,
+    named_intervals,
+    read_schedule,
+    scheduled,
+    texts,
+)
 from moet.verify.systems.equations import FUNCTIONS, PLAIN_FLOATS, Algebra, Expression, read_let, values_of
 from moet.verify.systems.system import System
 
@@ -50,9 +59,15 @@ class SampledSystem(System):
         Numbers of which only these limits are known; one value each for all of a run.
     disturbance : mapping from name to (low, high) or radius, optional
         Signals in ``flow`` that may take any values between these limits, at any time.
+    schedule : mapping from name to numbers, optional
+        Numbers in ``flow`` that change from look to look, from the first on; the last one holds on. A pair (low, high)
+        is any number between, held for the period.
+    memory : mapping from name to str, optional
+        States that do not flow, which the policy sees, too: at the next look each is what its expression says at this
+        one. So a plant has modes, a controller an integral, and a command a delay.
     **description
-        ``initial``, ``safe``, ``avoid``, ``goal``, ``domain``, ``observe``, ``observation_error`` and
-        ``float32_observations``, as for :class:`~moet.verify.systems.System`.
+        ``initial``, ``initial_where``, ``safe``, ``avoid``, ``goal``, ``domain``, ``observe``, ``observation_error``
+        and ``float32_observations``, as for :class:`~moet.verify.systems.System`.
 
     Examples
     --------
@@ -79,6 +94,8 @@ class SampledSystem(System):
         let: Mapping[str, str] | None = None,
         parameters: Mapping[str, Any] | None = None,
         disturbance: Mapping[str, Any] | None = None,
+        schedule: Mapping[str, Any] | None = None,
+        memory: Mapping[str, str] | None = None,
         **description: Any,
     ) -> None:
         acting = [part for part in (controls, actions) if part]
@@ -87,19 +104,25 @@ class SampledSystem(System):
                 "a sampled system needs flow={'x': 'u - x'} and controls={'u': (-1, 1)}, or, for policies that answer "
                 "with labels, actions={'left': {'u': -1}, 'right': {'u': 1}}"
             )
-        super().__init__(name, states=tuple(flow), controls=controls, actions=actions or (), **description)
+        memory = memory or {}
+        if twice := set(flow) & set(memory):
+            raise InputError(f"{sorted(twice)} cannot both flow and be in the memory")
+        states = (*flow, *memory)
+        super().__init__(name, states=states, controls=controls, actions=actions or (), **description)
         self.period = exact(period)
         if self.period <= 0:
             raise InputError(f"the period must be a positive number, got {period!r}")
         self.parameters = named_intervals(parameters or {}, "parameters")
         signals = {key: (-exact(v), exact(v)) if isinstance(v, Number) else v for key, v in (disturbance or {}).items()}
         self.signals = named_intervals(signals, "disturbance")
-        given = [*self.states, *self.controls, *self.parameters, *self.signals]
+        self.schedule = read_schedule(schedule)
+        given = [*self.states, *self.controls, *self.parameters, *self.signals, *self.schedule]
         check_identifiers([*given, *(let or {})], FUNCTIONS)
         self.let = read_let(let or {}, set(given))
-        lines = by_state(flow, self.states, "flow", lambda text: text, None)
+        lines = by_state({**flow, **dict.fromkeys(memory, "0")}, self.states, "flow", lambda text: text, None)
         self.flow = tuple(Expression(text, {*given, *self.let}) for text in lines)
-        for expression in (*self.let.values(), *self.flow):
+        self.memory = {state: Expression(text, {*given, *self.let}) for state, text in memory.items()}
+        for expression in (*self.let.values(), *self.flow, *self.memory.values()):
             if not expression.is_smooth:
                 raise InputError(f"a flow has no 'if', for it must not jump: {expression.text!r}; use min, max or abs")
 
@@ -107,9 +130,13 @@ class SampledSystem(System):
         """Derivative of every state for values of all names, in any kind of numbers."""
         return values_of(self.let, self.flow, known, algebra)
 
-    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
+    def remembered(self, known: Mapping[str, Any], algebra: Algebra) -> list[Any]:
+        """What the states of the memory are at the next look, for values of all names at this one."""
+        return values_of(self.let, tuple(self.memory.values()), known, algebra)
+
+    def successor(self, states: ArrayLike, actions: ArrayLike, step: int = 0) -> Floats:
         """States one period later in float64, one per row; parameters and signals in the middle of their limits."""
-        return self.between(states, actions, 1)[:, -1]
+        return self.between(states, actions, 1, step=step)[:, -1]
 
     def between(
         self,
@@ -118,14 +145,17 @@ class SampledSystem(System):
         n: int,
         fixed: Mapping[str, Any] | None = None,
         steps: int = STEPS_PER_PERIOD,
+        step: int = 0,
     ) -> Floats:
         """States at ``n`` + 1 evenly spaced times of one period, shape (n_rows, n + 1, n_states), in float64.
 
-        ``fixed`` has values of parameters and signals, numbers or one per row; others are in the middle of their
-        limits. ``steps`` is the least number of Runge-Kutta steps.
+        ``fixed`` has values of parameters, signals and what is scheduled, numbers or one per row; others are in the
+        middle of their limits, in this ``step``. ``steps`` is the least number of Runge-Kutta steps. At the end, states
+        of the memory are what they are at the next look.
         """
-        rows = np.asarray(states, np.float64)
-        held = dict(zip(self.controls, clipped(self, controls).T, strict=True)) | self._middles() | dict(fixed or {})
+        rows = first = np.asarray(states, np.float64)
+        held = dict(zip(self.controls, clipped(self, controls).T, strict=True)) | self._middles()
+        held |= scheduled(self.schedule, step) | dict(fixed or {})
         inner = -(-steps // n)
         h = float(self.period) / (n * inner)
         found = [rows]
@@ -133,6 +163,11 @@ class SampledSystem(System):
             for _ in range(inner):
                 rows = self._runge_kutta(rows, held, h)
             found.append(rows)
+        if self.memory:
+            known = dict(zip(self.states, first.T, strict=True)) | held
+            found[-1] = rows.copy()
+            for name, value in zip(self.memory, self.remembered(known, PLAIN_FLOATS), strict=True):
+                found[-1][:, self.states.index(name)] = value
         return np.stack(found, axis=1)
 
     def simulate(
@@ -141,10 +176,10 @@ class SampledSystem(System):
         """Runs of a policy: times, states at ``points`` per period and at the end, and the controls of every period."""
         rows = np.asarray(starts, np.float64)
         states, controls = [rows[:, None]], []
-        for _ in range(steps):
+        for step in range(steps):
             wanted = controls_of(self, policy.predict(observed(self, rows)))
             controls.append(clipped(self, wanted))
-            states.append(self.between(rows, wanted, points, fixed)[:, 1:])
+            states.append(self.between(rows, wanted, points, fixed, step=step)[:, 1:])
             rows = states[-1][:, -1]
         times = np.arange(steps * points + 1, dtype=np.float64) * (float(self.period) / points)
         return np.asarray(times), np.concatenate(states, axis=1), np.stack(controls, axis=1)
@@ -171,4 +206,6 @@ class SampledSystem(System):
             "signals": [[name, texts(side)] for name, side in self.signals.items()],
             "let": [[name, expression.text] for name, expression in self.let.items()],
             "flow": [expression.text for expression in self.flow],
+            **self._schedule_document(),
+            **({"memory": [[name, said.text] for name, said in self.memory.items()]} if self.memory else {}),
         }

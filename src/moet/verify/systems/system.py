@@ -26,16 +26,17 @@ from moet.verify.systems.description import (
     EVERYWHERE,
     NOTHING,
     Number,
+    Schedule,
     Side,
     by_state,
     distinct_names,
     exact,
     interval,
     named_intervals,
-    point_or_interval,
     radius_or_interval,
     texts,
 )
+from moet.verify.systems.first import FirstStates
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +63,11 @@ class System(ABC):
     controls : mapping from name to (low, high)
         Numbers that the policy chooses, and the limits of the actuators: what is beyond them is clipped. They may be
         left out if actions say what they do.
-    initial : mapping from state to (low, high) or a number
-        The closed box of first states.
+    initial : mapping from state to (low, high) or a number, or a sequence of such mappings
+        The closed box of first states, or several: a run begins in any of them.
+    initial_where : sequence of str or HalfSpace
+        Linear conditions that first states fulfil: a box and conditions are a polytope. With controls only, as are
+        several boxes.
     safe, goal : sequence of str or HalfSpace
         Linear conditions that all must hold, such as ``"-2.4 <= position <= 2.4"``.
     avoid : sequence of sequences of str or HalfSpace
@@ -81,6 +85,10 @@ class System(ABC):
 
     Attributes
     ----------
+    schedule : dict from name to intervals
+        Numbers that change from step to step; the last of each holds on.
+    first : FirstStates
+        Where runs begin; ``initial`` is the least box that has all of them.
     features : tuple of str
         Names of what the policy sees.
     effects : dict from action to intervals
@@ -100,7 +108,8 @@ class System(ABC):
         states: Sequence[str],
         actions: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
         controls: Mapping[str, Any] | None = None,
-        initial: Mapping[str, Any],
+        initial: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        initial_where: Sequence[str | HalfSpace] = (),
         safe: Sequence[str | HalfSpace] = (),
         avoid: Sequence[Sequence[str | HalfSpace]] = (),
         goal: Sequence[str | HalfSpace] = (),
@@ -111,6 +120,7 @@ class System(ABC):
         float32_observations: bool = False,
     ) -> None:
         (self.name,) = distinct_names([name], "the name of a system")
+        self.schedule: Schedule = {}
         self.states = distinct_names(states, "states")
         self.controls = named_intervals(controls or {}, "controls")
         self.effects: dict[str, tuple[Side, ...]] = {}
@@ -126,7 +136,10 @@ class System(ABC):
             raise InputError(f"avoid and observe are for systems with controls, and {name!r} has actions")
         self.observe = read_observe(observe or {}, self.states)
         self.features = tuple(self.observe) or self.states
-        self.initial = tuple(by_state(initial, self.states, "initial", point_or_interval, None))
+        self.first = FirstStates(initial, initial_where, self.states)
+        if not self.controls and not self.first.is_box:
+            raise InputError(f"first states of a system with actions are one box, and {name!r} has others")
+        self.initial = self.first.hull
         self.domain = tuple(by_state(domain or {}, self.states, "domain", interval, EVERYWHERE))
         self.disturbance = tuple(by_state(disturbance or {}, self.states, "disturbance", radius_or_interval, NOTHING))
         self.safe = half_spaces(safe, self.states)
@@ -164,8 +177,11 @@ class System(ABC):
         raise InputError(f"{self.name!r} has controls, and this is about actions")
 
     @abstractmethod
-    def successor(self, states: ArrayLike, actions: ArrayLike) -> Floats:
-        """Next states in float64, one per row, without disturbance; ``actions`` are numbers or rows of controls."""
+    def successor(self, states: ArrayLike, actions: ArrayLike, step: int = 0) -> Floats:
+        """Next states in float64, one per row, without disturbance; ``actions`` are numbers or rows of controls.
+
+        What is scheduled is that of ``step``, in the middle of its limits.
+        """
 
     @abstractmethod
     def _dynamics(self) -> dict[str, Any]:
@@ -190,6 +206,7 @@ class System(ABC):
                 "avoid": [[half.document() for half in part] for part in self.avoid],
                 "observe": [[name, expression.text] for name, expression in self.observe.items()],
             }
+        acting |= self.first.document()
         if self.effects:
             acting["effects"] = [[name, texts(sides)] for name, sides in self.effects.items()]
         return {
@@ -206,6 +223,10 @@ class System(ABC):
             "float32_observations": self.float32_observations,
             "dynamics": self._dynamics(),
         }
+
+    def _schedule_document(self) -> dict[str, Any]:
+        """The part of the document that has the schedule; nothing if there is none."""
+        return {"schedule": [[name, texts(sides)] for name, sides in self.schedule.items()]} if self.schedule else {}
 
     @cached_property
     def digest(self) -> str:

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Vector
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.model import Label, PlainGate, PlainModel, typed
 from moet.verify.checker.documents.reading import double, doubles, exact, items, members, shown, text
-from moet.verify.checker.documents.system import HalfSpace, Vector, half_spaces
+from moet.verify.checker.documents.system import HalfSpace, half_spaces
 
 Open = list[Fraction | None]
 """Sides of a box, None where it is open."""

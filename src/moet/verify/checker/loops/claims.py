@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Sides, Vector
 from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import doubles, interval, items, members, shown, whole
-from moet.verify.checker.documents.system import HalfSpace, PlainSystem, Sides, Vector, half_spaces
+from moet.verify.checker.documents.system import HalfSpace, PlainSystem, half_spaces
 from moet.verify.checker.inputs.claims import named
 
 MOST_STEPS = 10_000

@@ -15,8 +15,8 @@ from math import isqrt
 from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Equations
 from moet.verify.checker.documents.reading import exact, shown
-from moet.verify.checker.documents.system import Equations
 from moet.verify.checker.exp_bounds import BITS as FINER
 from moet.verify.checker.exp_bounds import exponential
 

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Sides, Vector
 from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import double, doubles, items, members, whole
-from moet.verify.checker.documents.system import PlainSystem, Sides, Vector
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.claims import MOST_STEPS, MOST_STEPS_IN_BLOCKS, Arrival, Sets, arrival, sets
 
 MOST_TERMS = 40

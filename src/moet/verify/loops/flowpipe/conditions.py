@@ -92,6 +92,11 @@ class Checked:
         worst = int(np.argmax(missed))
         return Excess(float(missed[worst]), rows[worst])
 
+    def beyond(self, points: Points) -> tuple[Floats, Floats]:
+        """How far a set is beyond each condition: as rows of its columns, and in its middle."""
+        d = self._rows.shape[1]
+        return self._rows @ points.columns[:d], self._rows @ points.middle[:d] - self._bounds
+
     def _margin(self) -> Floats:
         return np.asarray(_MARGIN * (1 + np.abs(self._bounds)))
 
@@ -106,16 +111,21 @@ class Checked:
 
 
 def steps_shown(condition: Condition, system: System) -> int:
-    """Number of steps of an affine system up to which a condition holds whatever the policy does, in exact numbers."""
-    if condition.norms or not isinstance(system, AffineSystem):
-        return 0
+    """Number of steps up to which a condition holds whatever the policy does, in exact numbers.
+
+    It is -1 if that is not seen here even of the first states, and 0 at most if the system is not affine.
+    """
     row, bound = list(condition.coefficients), condition.bound
+    if condition.norms or system.first.most(row) > bound:
+        return -1
+    if not isinstance(system, AffineSystem) or system.schedule:
+        return 0
     for step in range(len(row)):
         if any(_dot(row, gains) for gains in zip(*system.input_matrix, strict=True)):
             return step
         bound -= _dot(row, system.offset) + _most(row, system.disturbance)
         row = [_dot(row, column) for column in zip(*system.matrix, strict=True)]
-        if _most(row, system.initial) > bound:
+        if system.first.most(row) > bound:
             return step
     return len(row)
 

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from array import array
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
-from moet.verify.checker.certificate import Certificate
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.flowpipe.conditions import Checked, Where
 from moet.verify.loops.flowpipe.forms import Unbounded, on_box
+from moet.verify.loops.flowpipe.goals import GoalParts, cut_at_goal, kept
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
 from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf
+from moet.verify.loops.flowpipe.reduce import reduced
+from moet.verify.loops.flowpipe.script import CASES, END, GOAL, REDUCED, RELAXED, Script
 from moet.verify.spec import Condition, Requirement
+from moet.verify.systems.discrete import AffineSystem
+from moet.verify.systems.equations import Algebra
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-PART, SPLIT, END, CASES = 64, 65, 66, 67
-_RELAXED, _REDUCED = 1, 2
-
 _COLUMNS_PER_STATE, _COLUMNS_IF_MANY, _MANY_STATES = 40, 10, 12
 """Columns of a set, per state, beyond which older ones are put together; fewer where there are many states, for the
 checker's work on a step grows with their cube."""
-
-_AHEAD = (0, 5, 20, 60)
-_MOST_GROWTH = 1e8
-"""Steps ahead at which boxes are compared, as long as nothing grows more than this."""
 
 _PATIENCE = 60
 """Steps for which a set may come no nearer to where it is to come home."""
@@ -42,6 +38,10 @@ _MOST_BRANCHES = 400
 """Sets that one part may be cut into where the policy jumps; beyond this the part itself is cut."""
 
 MOST_STEPS = 100_000
+
+
+Equations = Callable[[Mapping[str, Any], Algebra], list[Any]]
+"""Values for those of all names, in any kind of numbers."""
 
 
 class Failed(Exception):
@@ -68,36 +68,6 @@ class Home(NamedTuple):
     middle: Floats
     frame: Floats
     inverse: Floats
-
-
-@dataclass
-class Script:
-    """Records of a proof."""
-
-    codes: array[int] = field(default_factory=lambda: array("B"))
-    refs: array[int] = field(default_factory=lambda: array("i"))
-    numbers: array[float] = field(default_factory=lambda: array("d"))
-
-    def add(self, code: int, refs: list[int] | None = None, numbers: Floats | None = None) -> None:
-        """Append a code and what comes with it."""
-        self.codes.append(code)
-        self.more(refs or [], numbers)
-
-    def more(self, refs: list[int], numbers: Floats | None = None) -> None:
-        """Append what comes with the last code."""
-        self.refs.extend(refs)
-        if numbers is not None:
-            self.numbers.extend(numbers.ravel().tolist())
-
-    def append(self, other: Script) -> None:
-        """Append the records of another one."""
-        self.codes.extend(other.codes)
-        self.refs.extend(other.refs)
-        self.numbers.extend(other.numbers)
-
-    def into(self, certificate: Certificate) -> None:
-        """Add these records to a certificate."""
-        certificate.add(self.codes, self.refs, self.numbers)
 
 
 class _Aim(NamedTuple):
@@ -137,6 +107,9 @@ class Follower:
         signals = system.signals if flows and isinstance(system, SampledSystem) else {}
         self._signals = {name: (float((a + b) / 2), float((b - a) / 2)) for name, (a, b) in signals.items()}
         self._disturbance = np.array(system.disturbance, np.float64)
+        self._memory = system.memory if isinstance(system, SampledSystem) else {}
+        self.last_scheduled = max((len(entries) - 1 for entries in system.schedule.values()), default=0)
+        self._scheduled_names = system.scheduled_names if isinstance(system, AffineSystem) else {}
         self.last_map = np.eye(self.d)
 
     def follow(
@@ -163,9 +136,13 @@ class Follower:
             time = step * self.period
             if only is None:
                 self._look(points, time, aim.spec, done, aim.at_home)
-                if self._ends(points, time, aim.spec, done, aim.home, step):
+                if self._ends(points, time, aim, done, step):
                     script.add(END)
                     return []
+                parts = self._at_goal(points, time, aim.spec, done)
+                if parts is not None:
+                    script.add(GOAL, parts.refs)
+                    return [_Branch(part, step, reached, None) for part, reached in parts.sets]
                 cases = self._cases(points)
                 if len(cases) > 1:
                     return self._cut(points, step, done, cases, script)
@@ -195,13 +172,7 @@ class Follower:
         """A branch for each case."""
         sizes = [[len(case.leaves), *(k for leaf in case.leaves for k in (leaf.expert, leaf.node))] for case in cases]
         script.add(CASES, [len(cases), *(ref for refs in sizes for ref in refs)])
-        n = len(points.middle)
-        branches = []
-        for case in cases:
-            middle = points.middle + points.columns @ ((case.low + case.high) / 2)
-            columns = np.concatenate([points.columns * ((case.high - case.low) / 2), np.zeros((n, n))], axis=1)
-            branches.append(_Branch(Points(middle, columns, points.box), step, set(done), case.leaves))
-        return branches
+        return [_Branch(kept(points, case.low, case.high), step, set(done), case.leaves) for case in cases]
 
     def ends_after(self, middle: Floats, columns: Floats, substeps: int, steps: int) -> Points:
         """Where a set is after some steps, whatever is required on the way."""
@@ -212,11 +183,10 @@ class Follower:
             points = self._step(points, Fraction(0), aim, script, None)
         return points
 
-    def _ends(
-        self, points: Points, time: Fraction, spec: list[Checked], done: set[int], home: Home | None, step: int
-    ) -> bool:
+    def _ends(self, points: Points, time: Fraction, aim: _Aim, done: set[int], step: int) -> bool:
         """Whether nothing is left to see."""
-        for k, part in enumerate(spec):
+        home = aim.home
+        for k, part in enumerate(aim.spec):
             if part.kind == "reach" and k not in done:
                 if part.end is not None and time >= part.end:
                     excess = part.excess(Where([points], np.zeros(self.d)))
@@ -224,7 +194,21 @@ class Follower:
                 return False
             if part.kind != "reach" and part.end is not None and part.end > time:
                 return False
-        return home is None or (step > 0 and bool(np.all(self._reach(points, home) <= 1 - 1e-8)))
+        if home is None:
+            return True
+        settled = aim.at_home or step >= self.last_scheduled
+        return settled and step > 0 and bool(np.all(self._reach(points, home) <= 1 - 1e-8))
+
+    def _at_goal(self, points: Points, time: Fraction, spec: list[Checked], done: set[int]) -> GoalParts | None:
+        """A set that is partly in a goal, cut at its limits, if that ends the question for the part that is there."""
+        open_goals = [k for k, part in enumerate(spec) if part.kind == "reach" and k not in done]
+        others = [part for part in spec if part.kind != "reach" and part.end is not None and part.end > time]
+        if len(open_goals) != 1 or others:
+            return None
+        k = open_goals[0]
+        if not spec[k].is_linear or time < spec[k].start:
+            return None
+        return cut_at_goal(points, k, spec[k], done)
 
     def _reach(self, points: Points, home: Home) -> Floats:
         """How far a set goes along each side of a parallelotope, which ends at 1."""
@@ -233,7 +217,7 @@ class Follower:
 
     def _look(self, points: Points, time: Fraction, spec: list[Checked], done: set[int], at_home: bool) -> None:
         where = Where([points], np.zeros(self.d))
-        flows = isinstance(self.system, SampledSystem)
+        flows = isinstance(self.system, SampledSystem) and not self._memory
         for k, part in enumerate(spec):
             start = Fraction(0) if at_home else part.start
             if start > time or (part.end is not None and part.end < time):
@@ -241,10 +225,9 @@ class Follower:
             if part.kind == "reach":
                 if k not in done and part.excess(where).value <= 0:
                     done.add(k)
-            elif part.kind == "hold" and part.is_linear and not time and not part.start and not at_home:
-                pass  # of all first states, that was seen exactly
             elif not flows or time in (start, part.end):
-                self._require(part, where, time, step=None if flows or at_home else int(time))
+                exactly = not at_home and (time or not part.start)
+                self._require(part, where, time, step=int(time / self.period) if exactly else None)
         if not flows or not time:
             for part in self._domain:
                 self._require(part, where, time)
@@ -262,13 +245,13 @@ class Follower:
         inner = Script()
         most = _COLUMNS_PER_STATE if self.d <= _MANY_STATES else _COLUMNS_IF_MANY
         if points.columns.shape[1] > aim.n_first + most * self.d:
-            code, points = _REDUCED, self._reduced(points, aim.n_first, inner)
+            code, points = REDUCED, reduced(points, aim.n_first, self.last_map, inner)
         inner.more([aim.substeps])
         states = points.middle[: self.d], points.columns[: self.d]
         seen = self.acting.seen(*states)
         law = self.acting.law(seen, states, self.acting.leaves(seen) if only is None else only)
         if law.given:
-            code |= _RELAXED
+            code |= RELAXED
             _write_law(law, inner)
         script.add(code)
         script.append(inner)
@@ -278,43 +261,69 @@ class Follower:
         own = np.concatenate([np.zeros((n, m)), np.diag(shake)])
         columns = np.concatenate([np.concatenate([points.columns, law.slopes @ seen.columns]), own], axis=1)
         acting = Points(np.concatenate([points.middle, controls]), columns, np.zeros(self.d))
+        step = int(time / self.period) + (self.last_scheduled if aim.at_home else 0)
         if isinstance(self.system, SampledSystem):
-            after, matrix = self._flow(acting, time, aim)
+            after, matrix = self._flow(acting, time, aim, step)
         else:
-            after, matrix = self._jump(acting)
+            after, matrix = self._jump(acting, step)
         if not self.system.observe:
             self.last_map = matrix[:, : self.d] + matrix[:, n:] @ law.slopes
         return Points(after.middle[:n], after.columns[:n], np.zeros(self.d))
 
-    def linearise(self, low: Floats, high: Floats) -> Slopes:
-        """Slopes of the equations on a box of states, parameters and controls."""
-        middle, radii = (low + high) / 2, (high - low) / 2
+    def linearise(self, low: Floats, high: Floats, step: int = 0) -> Slopes:
+        """Slopes of the equations of a step on a box of states, parameters and controls."""
         equations = self.system.equations  # type: ignore[attr-defined]
-        forms = on_box(equations, self._names, middle, radii, self._signals)
+        return self._slopes(equations, low, high, step)
+
+    def _slopes(self, equations: Equations, low: Floats, high: Floats, step: int) -> Slopes:
+        middle, radii = (low + high) / 2, (high - low) / 2
+        forms = on_box(equations, self._names, middle, radii, self._signals | self._scheduled(step))
         rows = np.array([form.slopes for form in forms])
         return Slopes(middle, radii, rows, np.array([f.center for f in forms]), np.array([f.radius for f in forms]))
 
-    def _jump(self, points: Points) -> tuple[Points, Floats]:
-        slopes = self.linearise(points.middle - points.radii, points.middle + points.radii)
+    def _scheduled(self, step: int) -> dict[str, tuple[float, float]]:
+        """Middle and radius of every scheduled number in a step."""
+        found = {}
+        for name, entries in self.system.schedule.items():
+            low, high = entries[min(step, len(entries) - 1)]
+            found[self._scheduled_names.get(name, name)] = (float((low + high) / 2), float((high - low) / 2))
+        return found
+
+    def _jump(self, points: Points, step: int) -> tuple[Points, Floats]:
+        slopes = self.linearise(points.middle - points.radii, points.middle + points.radii, step)
         least, most = self._disturbance.T
         middle = slopes.values + slopes.rows @ (points.middle - slopes.middle) + (least + most) / 2
         box = slopes.rests + (most - least) / 2
         columns = np.concatenate([slopes.rows @ points.columns, np.diag(box)], axis=1)
         return Points(middle, columns, np.zeros(self.d)), slopes.rows
 
-    def _flow(self, points: Points, time: Fraction, aim: _Aim) -> tuple[Points, Floats]:
-        h, n = self.period / aim.substeps, len(points.middle)
+    def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int) -> tuple[Points, Floats]:
+        h, n, first = self.period / aim.substeps, len(points.middle), points
         total = np.eye(n)
         for k in range(aim.substeps):
-            slopes = tube(self.linearise, points, float(h))
+            slopes = tube(lambda low, high: self.linearise(low, high, step), points, float(h))
             ahead, bend, matrix = moved(points, slopes, float(h))
             total = np.concatenate([matrix @ total, total[self.d :]])
             where, at_end = Where([points, ahead], bend, slopes), Where([ahead], np.zeros(self.d))
             self._between(where, at_end, time + k * h, time + (k + 1) * h, aim.spec, aim.at_home)
             points = ahead
+        if self._memory:
+            points = self._remembered(first, points, total, step)
         box = np.concatenate([np.diag(points.box), np.zeros((n - self.d, self.d))])
         columns = np.concatenate([points.columns, box], axis=1)
         return Points(points.middle, columns, np.zeros(self.d)), total[: self.d]
+
+    def _remembered(self, first: Points, last: Points, total: Floats, step: int) -> Points:
+        """The set at the end of a period, with what was said at its beginning for states that do not flow."""
+        equations = self.system.remembered  # type: ignore[attr-defined]
+        slopes = self._slopes(equations, first.middle - first.radii, first.middle + first.radii, step)
+        places = [self.system.states.index(name) for name in self._memory]
+        middle, columns, box = last.middle.copy(), last.columns.copy(), last.box.copy()
+        middle[places] = slopes.values + slopes.rows @ (first.middle - slopes.middle)
+        columns[places] = slopes.rows @ first.columns
+        box[places] = slopes.rests
+        total[places] = slopes.rows
+        return Points(middle, columns, box)
 
     def _between(
         self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Checked], at_home: bool
@@ -327,65 +336,6 @@ class Follower:
                 self._require(part, where, start, known=begins <= start)
             elif begins == end:
                 self._require(part, at_end, end)
-
-    def _reduced(self, points: Points, n_first: int, script: Script) -> Points:
-        """Put the older half of the columns together, in the coordinates in which that loses least."""
-        last = n_first + (points.columns.shape[1] - n_first) // 2
-        old = points.columns[: self.d, n_first:last]
-        frame = self._frame(old)
-        inverse = np.asarray(np.linalg.inv(frame), np.float64)
-        script.more([n_first, last])
-        script.more([], frame)
-        script.more([], inverse)
-        sizes = np.abs(inverse @ old).sum(axis=1)
-        rest = np.abs(points.columns[self.d :, n_first:last]).sum(axis=1)
-        n = len(points.middle)
-        box = np.zeros((n, self.d))
-        box[: self.d] = frame * sizes
-        extra = np.zeros((n, n))
-        extra[self.d :, self.d :] = np.diag(rest)
-        columns = [points.columns[:, :n_first], box, extra, points.columns[:, last:]]
-        return Points(points.middle, np.concatenate(columns, axis=1), points.box)
-
-    def _frame(self, old: Floats) -> Floats:
-        """Coordinates in which a box around columns will be smallest, now and after some steps of the loop."""
-        size = np.abs(old).sum(axis=1)
-        scale = np.where(size > 0, size, 1.0)
-        candidates = [np.diag(scale), np.linalg.svd(old / scale[:, None])[0] * scale[:, None]]
-        powers = [np.linalg.matrix_power(self.last_map, k) for k in _AHEAD]
-        largest = max(float(np.abs(power).max()) for power in powers)
-        if not largest < _MOST_GROWTH:
-            powers = [np.eye(self.d)]
-        for power in powers[1:]:  # a box whose sides are where columns will be wide
-            ahead = np.linalg.svd(power @ old / scale[:, None])[0] * scale[:, None]
-            if np.linalg.cond(power) < _MOST_GROWTH:
-                candidates.append(np.linalg.solve(power, ahead))
-        modes = real_modes(self.last_map)
-        candidates += [] if modes is None else [modes]
-        usable = [frame for frame in candidates if np.linalg.cond(frame / scale[:, None]) < _MOST_GROWTH]
-        return min(usable, key=lambda frame: _loss(frame, old, powers))
-
-
-def _loss(frame: Floats, columns: Floats, powers: list[Floats]) -> float:
-    """How much larger a box around columns in the coordinates of a frame is than they are, now and later."""
-    box = frame * np.abs(np.linalg.inv(frame) @ columns).sum(axis=1)
-    ratios = [np.abs(power @ box).sum(axis=1) / (np.abs(power @ columns).sum(axis=1) + 1e-300) for power in powers]
-    return float(np.mean([ratio.mean() for ratio in ratios]))
-
-
-def real_modes(matrix: Floats) -> Floats | None:
-    """Real and imaginary parts of the eigenvectors; None if they are nearly dependent."""
-    values, vectors = np.linalg.eig(matrix)
-    columns = []
-    for value, vector in zip(values, vectors.T, strict=True):
-        if value.imag > 0:
-            columns += [vector.real, vector.imag]
-        elif value.imag == 0:
-            columns.append(vector.real)
-    frame = np.array(columns).T
-    if frame.shape != matrix.shape or np.linalg.cond(frame) > 1e6:
-        return None
-    return np.asarray(frame / np.abs(frame).max(axis=0))
 
 
 def _write_law(law: Law, script: Script) -> None:

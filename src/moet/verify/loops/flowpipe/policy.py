@@ -147,7 +147,7 @@ class Acting:
 
     def _sides(self, seen: Seen, leaves: list[Leaf]) -> tuple[Floats, Floats]:
         n = seen.columns.shape[1]
-        sides = [_narrowed(n, leaf.rows @ seen.columns, _levels(seen, leaf)) for leaf in leaves]
+        sides = [narrowed(n, leaf.rows @ seen.columns, _levels(seen, leaf)) for leaf in leaves]
         return np.min([low for low, _ in sides], axis=0), np.max([high for _, high in sides], axis=0)
 
     def _are_alike(self, leaves: list[Leaf]) -> bool:
@@ -270,9 +270,9 @@ def _levels(seen: Seen, leaf: Leaf) -> Floats:
     return np.asarray(leaf.rows @ seen.middle + leaf.bounds + spread + 1e-11 * size + 1e-15)
 
 
-def _narrowed(n: int, rows: Floats, levels: Floats) -> tuple[Floats, Floats]:
-    """Sides of t, from -1 to 1 at first, where rows·t + levels >= 0."""
-    low, high = np.full(n, -1.0), np.full(n, 1.0)
+def narrowed(n: int, rows: Floats, levels: Floats, sides: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
+    """Sides of t, from -1 to 1 at first if none are given, where rows·t + levels >= 0."""
+    low, high = (np.full(n, -1.0), np.full(n, 1.0)) if sides is None else sides
     for row, level in [*zip(rows, levels, strict=True)] * 2:
         best = np.maximum(row * low, row * high)
         least = best - max(float(best.sum() + level), 0.0)

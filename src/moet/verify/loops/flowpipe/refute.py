@@ -23,6 +23,7 @@ from moet.verify.loops.flowpipe.labels import laws_of
 from moet.verify.result import Refuted, Trace
 from moet.verify.spec import Condition, Requirement
 from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.description import scheduled
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
@@ -57,7 +58,8 @@ def refutation(
 def _has_unknowns(system: System) -> bool:
     named = {**system.parameters, **system.signals} if isinstance(system, SampledSystem) else {}
     effects = [side for sides in system.effects.values() for side in sides]
-    return any(low < high for low, high in (*system.disturbance, *named.values(), *effects))
+    planned = [side for sides in system.schedule.values() for side in sides]
+    return any(low < high for low, high in (*system.disturbance, *named.values(), *effects, *planned))
 
 
 def _found(
@@ -71,7 +73,8 @@ def _found(
     """A run with all unknown numbers at a share of the way between their limits."""
     mixture = laws_of(model, system, float(share))
     times, states, steps = _simulated(mixture, system, spec, deadline, seed, float(share))
-    misses = [_missed(part, times, states) for part in spec]
+    points = _POINTS if isinstance(system, SampledSystem) else 1
+    misses = [_missed(part, times, states, points if part.kind == "reach" else 1) for part in spec]
     sizes, when = np.max([size for size, _ in misses], axis=0), np.argmax([size for size, _ in misses], axis=0)
     for run in np.argsort(-sizes)[:_TRIES]:
         if not sizes[run] > 0:
@@ -88,9 +91,9 @@ def _unsafe_first_state(system: System, spec: Sequence[Requirement]) -> tuple[Fr
     """A corner of the first states at which a linear condition does not hold."""
     for part in spec:
         for c in part.conditions if part.kind == "hold" and not part.start else ():
-            corner = [high if a > 0 else low for a, (low, high) in zip(c.coefficients, system.initial, strict=True)]
-            if not c.norms and sum(a * x for a, x in zip(c.coefficients, corner, strict=True)) > c.bound:
-                return tuple(corner)
+            for corner in system.first.corners(c.coefficients) if not c.norms else ():
+                if sum(a * x for a, x in zip(c.coefficients, corner, strict=True)) > c.bound:
+                    return corner
     return None
 
 
@@ -106,12 +109,7 @@ def _simulated(
     ends = [part.end for part in spec if part.end is not None]
     period = _period(system)
     steps = int(np.ceil(float(max(ends) / period))) if ends else _FOR_EVER
-    low, high = np.array(system.initial, np.float64).T
-    random = np.random.default_rng(seed)
-    rows = [random.uniform(low, high, (_RUNS, len(low)))]
-    if len(low) <= 6:
-        rows.append(np.array([np.where(corner, high, low) for corner in product((False, True), repeat=len(low))]))
-    x = np.unique(np.concatenate(rows), axis=0)
+    x = _starts(system, seed)
     times, states = [0.0], [x]
     fixed, added = _fixed(system, share)
     with np.errstate(all="ignore"):
@@ -120,14 +118,24 @@ def _simulated(
                 raise Stopped(deadline.reason)
             controls = clipped(system, mixture.predict(observed(system, np.where(np.isfinite(x), x, 0.0))))
             if isinstance(system, SampledSystem):
-                inner = system.between(x, controls, _POINTS, fixed, steps=_POINTS)[:, 1:]
+                held = fixed | scheduled(system.schedule, step, share)
+                inner = system.between(x, controls, _POINTS, held, steps=_POINTS)[:, 1:]
                 states += list(np.moveaxis(inner, 1, 0))
                 times += [float(period) * (step + (k + 1) / _POINTS) for k in range(_POINTS)]
             else:
-                states.append(system.successor(x, controls) + added)
+                states.append(system.successor(x, controls, step) + added)
                 times.append(float(step + 1))
             x = states[-1]
     return np.array(times), np.stack(states, axis=1), steps
+
+
+def _starts(system: System, seed: int) -> Floats:
+    """Random first states, and corners of the boxes that are first states."""
+    rows = [system.first.sample(np.random.default_rng(seed), _RUNS)]
+    for box in system.first.boxes if system.n_states <= 6 else ():
+        corners = [corner for corner in product(*box) if system.first.has(corner)]
+        rows.append(np.array(corners, np.float64).reshape(-1, system.n_states))
+    return np.unique(np.concatenate(rows), axis=0)
 
 
 def _fixed(system: System, share: float) -> tuple[dict[str, float], Floats]:
@@ -138,10 +146,11 @@ def _fixed(system: System, share: float) -> tuple[dict[str, float], Floats]:
     return values, least + share * (most - least)
 
 
-def _missed(part: Requirement, times: Floats, states: Floats) -> tuple[Floats, Floats]:
-    """By how much runs miss a requirement, and when."""
+def _missed(part: Requirement, times: Floats, states: Floats, every: int) -> tuple[Floats, Floats]:
+    """By how much runs miss a requirement, and when; ``every`` so many points it is looked at."""
     end = np.inf if part.end is None else float(part.end)
     looked = np.flatnonzero((times >= float(part.start) - 1e-9) & (times <= end + 1e-9))
+    looked = looked[looked % every == 0]
     if not len(looked):
         return np.full(len(states), -np.inf), np.zeros(len(states))
     with np.errstate(all="ignore"):
@@ -171,12 +180,14 @@ def _replayed(
     deadline: Deadline,
 ) -> Trace | None:
     """The run from a first state, if it surely misses a requirement; its controls are those of the deployed policy."""
-    exact = [min(max(Fraction(x), a), b) for x, (a, b) in zip(start.tolist(), system.initial, strict=True)]
+    exact = system.first.nearest(start.tolist())
+    if exact is None:
+        return None
     requirements = [_plain(part) for part in spec]
     meter = Meter(lambda: deadline.passed)
     still = without_unknowns(read_system(system), share)
     try:
-        miss = missing(acting_laws(model, still), still, requirements, exact, steps, _REPLAYED, meter)
+        miss = missing(acting_laws(model, still), still, requirements, list(exact), steps, _REPLAYED, meter)
     except Interrupted:
         raise Stopped(deadline.reason) from None
     if miss is None:
@@ -185,7 +196,7 @@ def _replayed(
     controls = [tuple(clipped(system, mixture.act(row)).tolist()) for row in observed(system, states[:-1])]
     added = _fixed(system, float(share))[1]
     disturbances = np.tile(added, (len(controls), 1)) if np.any(added) else None
-    return Trace(states, tuple(controls), disturbances, tuple(exact))
+    return Trace(states, tuple(controls), disturbances, exact)
 
 
 def _plain(part: Requirement) -> PlainRequirement:

@@ -14,13 +14,17 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
-from moet.verify.loops.flowpipe.follow import PART, SPLIT, Failed, Follower, Home, NotHome, Script, real_modes
+from moet.verify.loops.flowpipe.follow import Failed, Follower, Home, NotHome
 from moet.verify.loops.flowpipe.forms import Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
+from moet.verify.loops.flowpipe.policy import narrowed
+from moet.verify.loops.flowpipe.reduce import real_modes
 from moet.verify.loops.flowpipe.refute import refutation
+from moet.verify.loops.flowpipe.script import NOBODY, PART, SPLIT, Script
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
 from moet.verify.systems.controls import clipped, observed
+from moet.verify.systems.description import Side
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
@@ -114,7 +118,7 @@ class FlowpipeSearch:
         limit = Deadline(None, min(_MOST_FOR_EVER, _SHARE_FOR_EVER * self.deadline.left))
         search = FlowpipeSearch(self.mixture, self.system, spec, limit, self.seed)
         try:
-            verdict = search._confirmed(search._for_ever(search._start()))
+            verdict = search._confirmed(search._for_ever(search._start(self.system.initial)))
         except (Stopped, Failed):
             return None
         return verdict if isinstance(verdict, Proved) else None
@@ -132,16 +136,19 @@ class FlowpipeSearch:
         return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": self._substeps}
 
     def _proof(self) -> Script:
-        start = self._start()
         reaches = any(part.kind == "reach" for part in self.spec)
         if reaches or all(part.end is not None for part in self.spec):
             script = Script()
-            self._parts(start, None, False, script)
+            self._from_first_states(None, script)
             return script
-        return self._for_ever(start)
+        return self._for_ever(self._start(self.system.initial))
 
-    def _start(self) -> Home:
-        sides = np.concatenate([np.array(self.system.initial, np.float64), self.follower.parameters])
+    def _from_first_states(self, home: Home | None, script: Script) -> None:
+        for box in self.system.first.boxes:
+            self._parts(self._start(box), home, False, script)
+
+    def _start(self, box: Sequence[Side]) -> Home:
+        sides = np.concatenate([np.array(box, np.float64), self.follower.parameters])
         return Home(sides.mean(axis=1), np.diag((sides[:, 1] - sides[:, 0]) / 2), np.zeros((0, 0)))
 
     def _parts(self, start: Home, home: Home | None, at_home: bool, script: Script) -> list[list[Points]]:
@@ -151,7 +158,12 @@ class FlowpipeSearch:
         tracks = []
         while waiting:
             low, high, depth = waiting.pop()
-            middle, columns = start.middle + start.frame @ ((low + high) / 2), start.frame * ((high - low) / 2)
+            begin = (low, high) if at_home else self._where_runs_begin(start, low, high)
+            if begin is None:
+                script.add(NOBODY)
+                continue
+            middle = start.middle + start.frame @ ((begin[0] + begin[1]) / 2)
+            columns = start.frame * ((begin[1] - begin[0]) / 2)
             try:
                 found, track = self._followed(middle, columns, home, at_home)
             except NotHome:
@@ -171,6 +183,20 @@ class FlowpipeSearch:
             tracks.append(track)
             self._count(float(np.prod((high - low) / 2)), at_home)
         return tracks
+
+    def _where_runs_begin(self, start: Home, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
+        """The part of a box of coordinates in which the conditions of first states hold; None if surely nowhere."""
+        where = self.system.first.where
+        if not where:
+            return low, high
+        d, n = self.follower.d, len(low)
+        rows = -np.array([half.coefficients for half in where], np.float64)
+        bounds = np.array([float(half.bound) for half in where])
+        columns, levels = rows @ start.frame[:d], rows @ start.middle[:d] + bounds
+        slack = 1e-9 * (1 + np.abs(bounds) + np.abs(columns).sum(axis=1))
+        if np.any(np.maximum(columns * low, columns * high).sum(axis=1) + levels < -slack):
+            return None
+        return narrowed(n, columns, levels + slack, (low, high))
 
     def _count(self, share: float, at_home: bool) -> None:
         self.n_parts += 1
@@ -236,7 +262,7 @@ class FlowpipeSearch:
         script, first, second = Script(), Script(), Script()
         script.add(PART, [], np.concatenate([home.middle, home.frame.ravel(), home.inverse.ravel()]))
         self._parts(whole, home, True, second)
-        self._parts(start, home, False, first)
+        self._from_first_states(home, first)
         script.append(first)
         script.append(second)
         return script
@@ -267,8 +293,8 @@ class FlowpipeSearch:
     def _next(self, states: Floats) -> Floats:
         wanted = self.follower.acting.mixture.predict(observed(self.system, states))
         if isinstance(self.system, SampledSystem):
-            return self.system.between(states, wanted, 1, steps=_COARSE)[:, -1]
-        return self.system.successor(states, clipped(self.system, wanted))
+            return self.system.between(states, wanted, 1, steps=_COARSE, step=self.follower.last_scheduled)[:, -1]
+        return self.system.successor(states, clipped(self.system, wanted), self.follower.last_scheduled)
 
     def _explained(self, failure: Failed) -> str:
         names = self.system.states

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.documents.dynamics import Sides, Vector
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.reading import interval, items, plain, vector
-from moet.verify.checker.documents.system import PlainSystem, Sides, Vector
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, flowpipe
 from moet.verify.checker.loops.flowpipe.step import Step, step_on
 from moet.verify.checker.loops.geometry import most_in
@@ -103,6 +104,8 @@ def _check_kind(claim: AdmissibleClaim, model: PlainLaws, system: PlainSystem) -
             raise CertificateError("a polytope is about linear conditions that hold from the start and for ever")
     if system.observe:
         raise CertificateError("a polytope is about policies that see the states themselves")
+    if getattr(system.dynamics, "schedule", None) or getattr(system.dynamics, "memory", None):
+        raise CertificateError("a polytope is about systems without a schedule and without memory")
     if model.labels or len(model.trees) != 1 or model.trees[0].feature[0] >= 0:
         raise CertificateError("a polytope is about one affine law, and the model has several")
 

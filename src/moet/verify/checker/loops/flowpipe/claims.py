@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Vector
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.reading import exact, items, members, shown, vector
-from moet.verify.checker.documents.system import PlainSystem, Vector
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.inputs.claims import named
 
 KINDS = ("hold", "avoid", "reach")

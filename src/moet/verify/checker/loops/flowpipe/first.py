@@ -9,19 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from operator import mul
 
-from moet.errors import CertificateError
-from moet.verify.checker.documents.system import ControlledAffine, PlainSystem
-from moet.verify.checker.loops.flowpipe.claims import Condition, FlowpipeClaim, Requirement
+from moet.verify.checker.documents.dynamics import ControlledAffine, Vector
+from moet.verify.checker.documents.system import PlainSystem
+from moet.verify.checker.loops.flowpipe.claims import Condition, Requirement
 from moet.verify.checker.loops.geometry import most_in
-
-
-def check_first_states(claim: FlowpipeClaim, system: PlainSystem) -> None:
-    """Complain unless linear conditions that hold from the start hold of all first states, exactly."""
-    for part in claim.spec:
-        if part.kind == "hold" and not part.start:
-            for condition in part.conditions:
-                if not condition.norms and most_in(system.initial, condition.coefficients) > condition.bound:
-                    raise CertificateError("a condition does not hold of all first states")
+from moet.verify.checker.meter import Meter
 
 
 class Left:
@@ -32,12 +24,15 @@ class Left:
     spec : list of Requirement
     system : PlainSystem or None
         None if sets do not begin with the first states: then nothing is known.
+    meter : Meter
     """
 
-    def __init__(self, spec: list[Requirement], system: PlainSystem | None) -> None:
+    def __init__(self, spec: list[Requirement], system: PlainSystem | None, meter: Meter) -> None:
         self.spec = spec
         self._from_first = system is not None
-        self._shown = [[_shown(c, system) for c in part.conditions] for part in spec] if system is not None else []
+        self._shown = []
+        if system is not None:
+            self._shown = [[_shown(c, system, meter) for c in part.conditions] for part in spec]
 
     def at(self, step: int) -> list[Requirement]:
         """What is left to look at after a step."""
@@ -53,22 +48,41 @@ class Left:
         return part._replace(conditions=[c for c, most in pairs if step > most])
 
 
-def _shown(condition: Condition, system: PlainSystem) -> int:
-    """Number of steps up to which a condition holds of every state that follows on the first ones; -1 with norms."""
-    if condition.norms:
+def _shown(condition: Condition, system: PlainSystem, meter: Meter) -> int:
+    """Number of steps up to which a condition surely holds of every state that follows on the first ones.
+
+    It is -1 if that is not seen here even of the first states.
+    """
+    row, bound = condition.coefficients, condition.bound
+    if condition.norms or most_of_first(system, row, meter) > bound:
         return -1
     dynamics = system.dynamics
-    if not isinstance(dynamics, ControlledAffine):
+    if not isinstance(dynamics, ControlledAffine) or dynamics.schedule:
         return 0
-    row, bound = condition.coefficients, condition.bound
     for step in range(len(row)):
         if any(_dot(row, column) for column in zip(*dynamics.input_matrix, strict=True)):
             return step
         bound -= _dot(row, dynamics.offset) + most_in(system.disturbance, row)
         row = [_dot(row, column) for column in zip(*dynamics.matrix, strict=True)]
-        if most_in(system.initial, row) > bound:
+        if most_of_first(system, row, meter) > bound:
             return step
     return len(row)
+
+
+def most_of_first(system: PlainSystem, row: Vector, meter: Meter) -> Fraction:
+    """A bound of row·x for first states, exact if they are all of some boxes.
+
+    Any multiple λ >= 0 of a condition gives one: row·x <= (row - λ·coefficients)·x + λ·bound. Those are tried that make
+    a coefficient 0, for one of them is best.
+    """
+    d, first = len(row), system.first
+    meter.spend(len(first.boxes) * d * (1 + len(first.where) * d))
+    rows = [(row, Fraction(0))]
+    for half in first.where:
+        for factor in {a / c for a, c in zip(row, half.coefficients, strict=True) if c and a / c > 0}:
+            rest = [a - factor * c for a, c in zip(row, half.coefficients, strict=True)]
+            rows.append((rest, factor * half.bound))
+    return max(min(most_in(box, rest) + bound for rest, bound in rows) for box in first.boxes)
 
 
 def _dot(a: list[Fraction], b: list[Fraction] | tuple[Fraction, ...]) -> Fraction:

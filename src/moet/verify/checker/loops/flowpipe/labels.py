@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Sides
 from moet.verify.checker.documents.laws import LawTree, PlainLaws, read_laws
 from moet.verify.checker.documents.model import PlainModel, PlainTree, answers_with_numbers, plain_model
-from moet.verify.checker.documents.system import PlainSystem, Sides
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.inputs.gate import Sum, exact_sum
 from moet.verify.checker.loops.geometry import action_number
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow, Schedule, Sides
 from moet.verify.checker.documents.reading import exact, shown
-from moet.verify.checker.documents.system import ControlledAffine, ControlledEquations, Flow, PlainSystem, Sides
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import BITS, MOST_DEPTH
 from moet.verify.checker.loops.flowpipe.forms import Form, Forms
 from moet.verify.checker.meter import Meter
@@ -50,6 +52,11 @@ def between(low: Fraction, high: Fraction) -> Form:
     return Form(middle.center, {}, half.center + 2)
 
 
+def entry(sides: Sides, step: int) -> tuple[Fraction, Fraction]:
+    """What is scheduled for a step; the last entry holds on."""
+    return sides[min(step, len(sides) - 1)]
+
+
 class Program:
     """Expressions as a list of operations on earlier entries of the list, of which equal ones are shared.
 
@@ -60,6 +67,9 @@ class Program:
     let : list of (name, text)
     wanted : list of str
         The expressions whose values are wanted.
+    schedule : mapping from name to intervals
+        Numbers that change from step to step; the last interval holds on. They are those of the first step until
+        :meth:`at` is asked about another.
     """
 
     def __init__(
@@ -68,6 +78,7 @@ class Program:
         signals: dict[str, tuple[Fraction, Fraction]],
         let: list[tuple[str, str]],
         wanted: list[str],
+        schedule: Schedule | None = None,
     ) -> None:
         self.n_variables = len(variables)
         self._entries: list[Entry] = []
@@ -77,9 +88,20 @@ class Program:
         for name, (low, high) in signals.items():
             named[name] = self._entry(("signal", name), ())
             self._fixed[named[name]] = between(low, high)
+        self._scheduled = {self._entry(("signal", name), ()): sides for name, sides in (schedule or {}).items()}
+        named |= dict(zip(schedule or {}, self._scheduled, strict=True))
         for name, text in let:
             named[name] = self._read(text, named)
         self._wanted = [self._read(text, named) for text in wanted]
+        self._fixed |= {place: between(*sides[0]) for place, sides in self._scheduled.items()}
+
+    def at(self, step: int) -> Program:
+        """The equations of a step."""
+        if not self._scheduled:
+            return self
+        found = copy(self)
+        found._fixed = self._fixed | {k: between(*entry(sides, step)) for k, sides in self._scheduled.items()}
+        return found
 
     def forms(self, middles: list[int], radii: list[int], meter: Meter) -> list[Form]:
         """Values on a box; raises Undefined where there are none."""
@@ -145,11 +167,24 @@ class Program:
 class AffineProgram:
     """The same of matrix·(x, u) + offset."""
 
-    def __init__(self, dynamics: ControlledAffine) -> None:
+    def __init__(self, dynamics: ControlledAffine, states: list[str]) -> None:
         rows = zip(dynamics.matrix, dynamics.input_matrix, strict=True)
         self._rows = [[number(value) for value in (*row, *gain)] for row, gain in rows]
         self._offset = [number(value) for value in dynamics.offset]
+        self._always = self._offset
         self.n_variables = len(self._rows[0])
+        self._scheduled = [dynamics.schedule.get(state, []) for state in states]
+
+    def at(self, step: int) -> AffineProgram:
+        """The equations of a step."""
+        if not any(self._scheduled):
+            return self
+        found, offset = copy(self), []
+        for always, sides in zip(self._always, self._scheduled, strict=True):
+            added = between(*entry(sides, step)) if sides else Form(0, {}, 0)
+            offset.append(Form(always.center + added.center, {}, always.radius + added.radius))
+        found._offset = offset
+        return found
 
     def forms(self, middles: list[int], radii: list[int], meter: Meter) -> list[Form]:
         """Values on a box."""
@@ -167,12 +202,32 @@ def program_of(system: PlainSystem) -> Program | AffineProgram:
     """The equations of a system with controls."""
     dynamics = system.dynamics
     if isinstance(dynamics, ControlledAffine):
-        return AffineProgram(dynamics)
+        return AffineProgram(dynamics, system.states)
     if isinstance(dynamics, ControlledEquations):
-        return Program([*system.states, *system.controls], {}, dynamics.let, dynamics.step)
+        return Program([*system.states, *system.controls], {}, dynamics.let, dynamics.step, dynamics.schedule)
     assert isinstance(dynamics, Flow)
+    return _flow_program(system, dynamics, dynamics.flow)
+
+
+def memory_of(system: PlainSystem) -> Program | None:
+    """What states that do not flow are at the next look; None if all of them flow."""
+    dynamics = system.dynamics
+    if not isinstance(dynamics, Flow) or not dynamics.memory:
+        return None
+    return _flow_program(system, dynamics, list(dynamics.memory.values()))
+
+
+def _flow_program(system: PlainSystem, dynamics: Flow, wanted: list[str]) -> Program:
     variables = [*system.states, *dynamics.parameters, *system.controls]
-    return Program(variables, dynamics.signals, dynamics.let, dynamics.flow)
+    return Program(variables, dynamics.signals, dynamics.let, wanted, dynamics.schedule)
+
+
+def last_scheduled(system: PlainSystem) -> int:
+    """The step from which on nothing scheduled changes any more."""
+    dynamics = system.dynamics
+    if not isinstance(dynamics, ControlledAffine | ControlledEquations | Flow):
+        return 0
+    return max((len(sides) - 1 for sides in dynamics.schedule.values()), default=0)
 
 
 def features_of(system: PlainSystem) -> Program | None:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow
 from moet.verify.checker.documents.laws import PlainLaws
-from moet.verify.checker.documents.system import Flow, PlainSystem
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, Requirement
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_violated
@@ -35,7 +36,8 @@ class _Run(Walk):
     def between(self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Requirement]) -> None:
         """Remember where the run is; it must not leave the domain on the way."""
         super().between(where, at_end, start, end, spec)
-        self.places.append((end, at_end))
+        if end % self._period:  # at a sample memory jumps: that is looked at when it has
+            self.places.append((end, at_end))
 
 
 def missing(
@@ -95,6 +97,9 @@ def without_unknowns(system: PlainSystem, share: Fraction) -> PlainSystem:
         return (side[0] + share * (side[1] - side[0]),) * 2
 
     dynamics = system.dynamics
+    if isinstance(dynamics, ControlledAffine | ControlledEquations | Flow):
+        schedule = {name: [fixed(side) for side in sides] for name, sides in dynamics.schedule.items()}
+        dynamics = dynamics._replace(schedule=schedule)
     if isinstance(dynamics, Flow):
         dynamics = dynamics._replace(
             parameters={name: fixed(side) for name, side in dynamics.parameters.items()},

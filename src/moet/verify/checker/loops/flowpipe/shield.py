@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.documents.dynamics import Vector
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.reading import doubles, items, members, plain
-from moet.verify.checker.documents.system import PlainSystem, Vector
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.flowpipe.admissible import (
     TINY,
     UNIT,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from moet.verify.checker.documents.system import ControlledAffine, Flow, PlainSystem, Sides, Vector
+from moet.verify.checker.documents.dynamics import ControlledAffine, Flow, Sides, Vector
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import BITS, ONE
 from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
 from moet.verify.checker.loops.flowpipe.program import parameters_of, program_of

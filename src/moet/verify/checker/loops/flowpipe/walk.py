@@ -9,27 +9,54 @@ until they are in it again.
 from __future__ import annotations
 
 from fractions import Fraction
-from operator import mul
 from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.documents.dynamics import Flow
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.reading import plain
-from moet.verify.checker.documents.system import Flow, PlainSystem
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import ONE
-from moet.verify.checker.loops.flowpipe.claims import Condition, FlowpipeClaim, Requirement, flowpipe
+from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, Requirement, flowpipe
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
-from moet.verify.checker.loops.flowpipe.first import Left, check_first_states
+from moet.verify.checker.loops.flowpipe.first import Left
 from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
+from moet.verify.checker.loops.flowpipe.parts import (
+    Home,
+    Numbers,
+    domain_of,
+    part_of,
+    read_home,
+    start_of,
+    where_runs_begin,
+    within,
+)
 from moet.verify.checker.loops.flowpipe.policy import Leaves, Line, Multipliers, Policy, control_rows, seen
-from moet.verify.checker.loops.flowpipe.program import features_of, parameters_of, program_of
-from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, cut, diagonal, fits, mapped, reduced, whole
+from moet.verify.checker.loops.flowpipe.program import (
+    Program,
+    features_of,
+    last_scheduled,
+    memory_of,
+    parameters_of,
+    program_of,
+)
+from moet.verify.checker.loops.flowpipe.sets import (
+    Zonotope,
+    cut,
+    diagonal,
+    fits,
+    mapped,
+    narrowed,
+    reduced,
+    whole,
+)
 from moet.verify.checker.meter import Meter
 
-PART, SPLIT, END, CASES = 64, 65, 66, 67
-"""Codes: a part of the first states, two halves of it, the end of what a part is followed for, and sets of which each
-is where other leaves answer."""
+PART, SPLIT, END, CASES, NOBODY, GOAL = 64, 65, 66, 67, 68, 69
+"""Codes: a part of the first states, two halves of it, the end of what a part is followed for, sets of which each is
+where other leaves answer, a part in which no run begins, and sets of which one is in a goal and each other is beyond
+one of its limits."""
 
 RELAXED, REDUCED = 1, 2
 """Bits of the code of a step: a law for several leaves is given; columns are put together before it."""
@@ -37,14 +64,6 @@ RELAXED, REDUCED = 1, 2
 MOST_DEPTH = 64
 MOST_COLUMNS = 4000
 MOST_SUBSTEPS = 10_000
-
-
-class Home(NamedTuple):
-    """A parallelotope, middle + frame·[-1, 1]^d, and the inverse of its frame, near enough."""
-
-    middle: list[int]
-    frame: Matrix
-    inverse: Matrix
 
 
 class Stretch(NamedTuple):
@@ -72,47 +91,14 @@ def followed(
     """Confirm a claim with the records of a proof; where a proof for ever ends, and where all runs are."""
     records = certificate.records(meter)
     walk = Walk(claim, model, system, records)
-    check_first_states(claim, system)
-    d = len(system.states)
-    sides = [*system.initial, *parameters_of(system)]
-    start = Home([whole((low + high) / 2) for low, high in sides], _square([_radius(side) for side in sides]), [])
-    home = None
-    if not claim.for_ever:
-        walk.parts(start, None)
-    else:
-        home = _home(records, start, d)
+    starts = [start_of([*box, *parameters_of(system)]) for box in system.first.boxes]
+    home = read_home(records, starts[0], len(system.states), PART) if claim.for_ever else None
+    for start in starts:
         walk.parts(start, home)
+    if home is not None:
         walk.parts(home, home)
     records.finish()
     return home, walk.tubes
-
-
-def _home(records: Records, start: Home, d: int) -> Home:
-    """Read a home; parameters are in it whatever they are."""
-    numbers = _Numbers(records)
-    if records.code() != PART:
-        raise CertificateError("a proof for ever begins with the set that runs come back to")
-    middle = numbers.take(d) + start.middle[d:]
-    n = len(middle)
-    frame, inverse = numbers.matrix(d, n), numbers.matrix(d, n)
-    for k in range(d, n):
-        frame[k][k] = start.frame[k][k]
-    return Home(middle, frame, inverse)
-
-
-class _Numbers:
-    """Numbers of the records as integers."""
-
-    def __init__(self, records: Records) -> None:
-        self._records = records
-
-    def take(self, count: int) -> list[int]:
-        return [whole(Fraction(value)) for value in self._records.numbers(count)]
-
-    def matrix(self, d: int, n: int) -> Matrix:
-        """A matrix of d rows and columns, in the corner of a larger one."""
-        rows = [self.take(d) + [0] * (n - d) for _ in range(d)]
-        return rows + [[0] * n for _ in range(n - d)]
 
 
 class _Branch(NamedTuple):
@@ -132,25 +118,32 @@ class Walk:
         self._claim, self._system, self._records = claim, system, records
         self._meter = records.meter
         self.tubes: list[list[Stretch]] = []
-        self._numbers = _Numbers(records)
-        self._program = program_of(system)
+        self._numbers = Numbers(records)
+        self._program, self._memory = program_of(system), memory_of(system)
+        self._last_scheduled, self._steps_before = last_scheduled(system), 0
         self._features = features_of(system)
         self._policy = Policy(model, system)
         self._d = len(system.states)
         self._period = system.dynamics.period if isinstance(system.dynamics, Flow) else Fraction(1)
-        inside = _inside(system)
+        inside = domain_of(system)
         self._domain = [Requirement("hold", Fraction(0), None, inside)] if inside else []
 
     def parts(self, start: Home, home: Home | None) -> None:
         """Follow all parts of a set, until they are at home if there is one."""
         n = len(start.middle)
+        at_home = home is start
+        self._steps_before = self._last_scheduled if at_home else 0  # nothing scheduled changes at home any more
         waiting = [([(-ONE, ONE)] * n, 0)]
         while waiting:
             box, depth = waiting.pop()
             code = self._records.code()
             self._meter.spend(n * n)
             if code == PART:
-                self._follow(_part(start, box), home, at_home=home is start)
+                left = box if at_home else where_runs_begin(self._system, start, box, self._meter)
+                self._follow(part_of(start, box if left is None else left), home, at_home)
+            elif code == NOBODY and not at_home:
+                if where_runs_begin(self._system, start, box, self._meter) is not None:
+                    raise CertificateError("runs may begin in a part of which it is said that none does")
             elif code == SPLIT and depth < MOST_DEPTH:
                 (k,) = self._records.refs(1)
                 if not 0 <= k < n:
@@ -164,7 +157,7 @@ class Walk:
     def _follow(self, points: Zonotope, home: Home | None, at_home: bool) -> None:
         spec = [part for part in self._claim.spec if not at_home or part.end is None]
         spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
-        left = Left(spec, None if at_home else self._system)
+        left = Left(spec, None if at_home else self._system, self._meter)
         branch = _Branch(points, 0, set(), None, [])
         self.tubes.append(branch.tube)
         self._look(points, Fraction(0), left.at(0), branch.done)
@@ -182,6 +175,9 @@ class Walk:
             if code == CASES and only is None:
                 self.tubes.pop()
                 return self._cases(branch._replace(points=points, step=step))
+            if code == GOAL and only is None:
+                self.tubes.pop()
+                return self._at_goal(branch._replace(points=points, step=step), left.spec)
             if code & ~(RELAXED | REDUCED):
                 raise CertificateError(f"code {code} where a step is due")
             if len(points.columns) > MOST_COLUMNS:
@@ -210,6 +206,41 @@ class Walk:
             found.append(_Branch(part, branch.step, set(branch.done), group, list(branch.tube)))
         return found
 
+    def _at_goal(self, branch: _Branch, spec: list[Requirement]) -> list[_Branch]:
+        """The part of a set that is in a goal, and for each of some of its limits the part that is beyond it.
+
+        Nobody is beyond the other limits.
+        """
+        k, count = self._records.refs(2)
+        beyond = self._records.refs(max(0, count))
+        time = branch.step * self._period
+        goal = spec[k] if 0 <= k < len(spec) and spec[k].kind == "reach" else None
+        if goal is None or goal.end is None or not goal.start <= time <= goal.end:
+            raise CertificateError("a set is cut at a goal that there is not, or not at that time")
+        if any(condition.norms for condition in goal.conditions):
+            raise CertificateError("a set is cut at a goal that has a norm")
+        inside = [within(branch.points, c, inside=True, meter=self._meter) for c in goal.conditions]
+        found = [self._narrowed(branch, inside)._replace(done=branch.done | {k})]
+        for i, condition in enumerate(goal.conditions):
+            row = within(branch.points, condition, inside=False, meter=self._meter)
+            if i in beyond:
+                found.append(self._narrowed(branch, [row]))
+            elif narrowed(self._everywhere(branch.points), [row], self._meter) is not None:
+                raise CertificateError("runs may be beyond a limit of a goal, and none is followed there")
+        return found
+
+    @staticmethod
+    def _everywhere(points: Zonotope) -> list[tuple[int, int]]:
+        return [(-ONE, ONE)] * len(points.columns)
+
+    def _narrowed(self, branch: _Branch, rows: list[tuple[list[int], int]]) -> _Branch:
+        """What is left of a set where rows are not negative; one point if that is nothing, whatever is said of it."""
+        everywhere = self._everywhere(branch.points)
+        sides = narrowed(everywhere, rows + rows, self._meter) or [(0, 0)] * len(everywhere)
+        self._meter.hold(len(sides) * len(branch.points.middle) + len(branch.tube))
+        part = cut(branch.points, sides, self._meter)
+        return branch._replace(points=part, done=set(branch.done), tube=list(branch.tube))
+
     def _check_end(
         self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int], home: Home | None, steps: int
     ) -> None:
@@ -223,14 +254,16 @@ class Walk:
         d = self._d
         states = Zonotope(points.middle[:d], [column[:d] for column in points.columns])
         frame, inverse = ([row[:d] for row in matrix[:d]] for matrix in (home.frame, home.inverse))
-        if steps < 1 or not fits(states, home.middle[:d], inverse, frame):
+        settled = steps + self._steps_before >= self._last_scheduled
+        if steps < 1 or not settled or not fits(states, home.middle[:d], inverse, frame):
             raise CertificateError(f"a part is followed up to time {time}, and is not in the set that it should end in")
 
     def _look(self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int]) -> None:
         """Look at a sample: what begins or ends here, what is to be reached, and all of it in discrete time."""
         where = Where([(points, [0] * self._d)], [0] * self._d, self._meter)
         self._record(where, time, time)
-        edges_only = isinstance(self._system.dynamics, Flow)
+        # a flow is looked at all the time, but memory jumps at a sample
+        edges_only = isinstance(self._system.dynamics, Flow) and self._memory is None
         for k, part in enumerate(spec):
             if part.start > time or (part.end is not None and part.end < time):
                 continue
@@ -284,18 +317,19 @@ class Walk:
         n = len(points.middle)
         columns = points.columns + [[0] * n for _ in middles]
         acting = Zonotope(points.middle + middles, [a + b for a, b in zip(columns, rows, strict=True)])
+        step = int(time / self._period) + self._steps_before
         if isinstance(self._system.dynamics, Flow):
-            after = self._flow(acting, time, substeps, spec)
+            after = self._flow(acting, time, substeps, spec, step)
         else:
-            after = self._jump(acting)
+            after = self._jump(acting, step)
         return Zonotope(after.middle[:n], [column[:n] for column in after.columns])
 
-    def _jump(self, points: Zonotope) -> Zonotope:
+    def _jump(self, points: Zonotope, step: int) -> Zonotope:
         """One step in discrete time."""
         radii = points.radii
         low = [m - r for m, r in zip(points.middle, radii, strict=True)]
         high = [m + r for m, r in zip(points.middle, radii, strict=True)]
-        slopes, _ = slopes_on(self._program, low, high, self._meter)
+        slopes, _ = slopes_on(self._program.at(step), low, high, self._meter)
         away = Zonotope([a - b for a, b in zip(points.middle, slopes.middle, strict=True)], points.columns)
         middle, columns, loss = mapped(slopes.rows, away, self._meter)
         added = [(whole((a + b) / 2), whole((b - a) / 2) + 2) for a, b in self._system.disturbance]
@@ -303,21 +337,43 @@ class Walk:
         box = [r + loss + b for r, (_, b) in zip(slopes.rests, added, strict=True)]
         return Zonotope(ahead, columns + diagonal(box, self._d))
 
-    def _flow(self, points: Zonotope, time: Fraction, substeps: int, spec: list[Requirement]) -> Zonotope:
+    def _flow(self, points: Zonotope, time: Fraction, substeps: int, spec: list[Requirement], step: int) -> Zonotope:
         """One period in continuous time."""
         d, n = self._d, len(points.middle)
+        program, first = self._program.at(step), points
         box, h = [0] * d, self._period / substeps
         for k in range(substeps):
             radii = [r + (box[i] if i < d else 0) for i, r in enumerate(points.radii)]
             low = [m - r for m, r in zip(points.middle, radii, strict=True)]
             high = [m + r for m, r in zip(points.middle, radii, strict=True)]
-            slopes = tube(self._program, low, high, h, self._meter)
+            slopes = tube(program, low, high, h, self._meter)
             ahead = moved(points, box, slopes, h, self._meter)
             where = Where([(points, box), (ahead.points, ahead.box)], ahead.bend, self._meter, slopes)
             at_end = Where([(ahead.points, ahead.box)], [0] * d, self._meter)
             self.between(where, at_end, time + k * h, time + (k + 1) * h, spec)
             points, box = ahead.points, ahead.box
+        if self._memory is not None:
+            points, box = self._remembered(self._memory.at(step), first, points, box)
         return Zonotope(points.middle, points.columns + diagonal(box, n))
+
+    def _remembered(
+        self, program: Program, first: Zonotope, last: Zonotope, box: list[int]
+    ) -> tuple[Zonotope, list[int]]:
+        """The set at the end of a period, with what was said at its beginning for states that do not flow."""
+        assert isinstance(self._system.dynamics, Flow)
+        low = [m - r for m, r in zip(first.middle, first.radii, strict=True)]
+        high = [m + r for m, r in zip(first.middle, first.radii, strict=True)]
+        slopes, _ = slopes_on(program, low, high, self._meter)
+        away = Zonotope([a - b for a, b in zip(first.middle, slopes.middle, strict=True)], first.columns)
+        middle, columns, loss = mapped(slopes.rows, away, self._meter)
+        places = [self._system.states.index(name) for name in self._system.dynamics.memory]
+        ahead, moved_columns, box = list(last.middle), [list(column) for column in last.columns], list(box)
+        for j, place in enumerate(places):
+            ahead[place] = middle[j] + slopes.values[j]
+            box[place] = slopes.rests[j] + loss
+            for column, said in zip(moved_columns, columns, strict=True):
+                column[place] = said[j]
+        return Zonotope(ahead, moved_columns), box
 
     def between(self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Requirement]) -> None:
         """Look at the requirements from one time to another, and at the end if they begin there."""
@@ -353,34 +409,3 @@ class Walk:
         n, d = len(points.middle), self._d
         frame, inverse = self._numbers.matrix(d, n), self._numbers.matrix(d, n)
         return reduced(points, first, last, frame, inverse, self._meter)
-
-
-def _radius(side: tuple[Fraction, Fraction]) -> int:
-    """Half of an interval, and what rounding its middle loses; nothing for a number that is not rounded."""
-    low, high = side
-    return 0 if low == high and (low * ONE).denominator == 1 else whole((high - low) / 2) + 2
-
-
-def _square(diagonal_of: list[int]) -> Matrix:
-    return [[r if i == k else 0 for k in range(len(diagonal_of))] for i, r in enumerate(diagonal_of)]
-
-
-def _part(start: Home, box: list[tuple[int, int]]) -> Zonotope:
-    """A part of a parallelotope: where its coordinates are in a box."""
-    n = len(start.middle)
-    centers = [(low + high) >> 1 for low, high in box]
-    halves = [(high - low + 1) >> 1 for low, high in box]
-    offsets = [sum(map(mul, row, centers)) // ONE for row in start.frame]
-    columns = [[start.frame[i][k] * halves[k] // ONE for i in range(n)] for k in range(n)]
-    return Zonotope([m + o for m, o in zip(start.middle, offsets, strict=True)], columns + diagonal([n + 2] * n, n))
-
-
-def _inside(system: PlainSystem) -> list[Condition]:
-    """Conditions under which the description of a system holds."""
-    found = []
-    for k, side in enumerate(system.domain):
-        if side is not None:
-            for sign, bound in ((1, side[1]), (-1, -side[0])):
-                row = [Fraction(sign if i == k else 0) for i in range(len(system.domain))]
-                found.append(Condition(row, [], bound))
-    return found

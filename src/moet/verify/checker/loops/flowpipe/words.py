@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow, Sides
 from moet.verify.checker.documents.laws import PlainLaws
-from moet.verify.checker.documents.system import ControlledAffine, ControlledEquations, Flow, PlainSystem, Sides
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.flowpipe.claims import Condition, Requirement, flowpipe
 from moet.verify.checker.numbers import between, exactly, name_of
+
+MOST_TOLD = 12
+"""Entries of a schedule that are told one by one."""
 
 
 def flowpipe_words(claim: Any, model: PlainLaws, system: PlainSystem) -> list[str]:
@@ -17,8 +21,16 @@ def flowpipe_words(claim: Any, model: PlainLaws, system: PlainSystem) -> list[st
     read = flowpipe(claim, model, system)
     without_end = "until then" if read.reaches else "for ever"
     parts = [_requirement(part, system, without_end) for part in read.spec]
-    first = f"Every run that begins with {_sides(system.states, system.initial)}:"
-    return [first, *parts, *_surroundings(system, model.labels)]
+    return [f"Every run that begins with {_first(system)}:", *parts, *_surroundings(system, model.labels)]
+
+
+def _first(system: PlainSystem) -> str:
+    """Where runs begin."""
+    boxes = [_sides(system.states, box) for box in system.first.boxes]
+    where = [
+        condition_in_words(Condition(half.coefficients, [], half.bound), system.states) for half in system.first.where
+    ]
+    return "; or with ".join(boxes) + (", where " + " and ".join(where) if where else "")
 
 
 def _requirement(part: Requirement, system: PlainSystem, without_end: str) -> str:
@@ -102,6 +114,10 @@ def _dynamics(system: PlainSystem) -> list[str]:
     if disturbed:
         names, sides = zip(*disturbed, strict=True)
         lines.append(f"In every step anything in these intervals is added: {_sides(names, list(sides))}.")
+    if isinstance(dynamics, ControlledAffine | ControlledEquations | Flow) and dynamics.schedule:
+        more = " added to the next state" if isinstance(dynamics, ControlledAffine) else ""
+        lines.append(f"Numbers{more} that change from step to step, the last of which holds on:")
+        lines += [f"  {name_of(name)}: {_scheduled(sides)}" for name, sides in dynamics.schedule.items()]
     if isinstance(dynamics, ControlledAffine):
         rows = zip(system.states, dynamics.matrix, dynamics.input_matrix, dynamics.offset, strict=True)
         columns = [*system.states, *system.controls]
@@ -119,8 +135,19 @@ def _dynamics(system: PlainSystem) -> list[str]:
         varying = _sides(list(dynamics.signals), list(dynamics.signals.values()))
         lines.append(f"Numbers that may change at any time: {varying}.")
     lines.append(f"Controls are held for {exactly(dynamics.period)} units of time; in between, at all times:")
-    texts = [f"  derivative of {name} = {_text(said)}" for name, said in zip(system.states, dynamics.flow, strict=True)]
-    return [*lines, *_let(dynamics.let), *texts]
+    flow = zip(system.states, dynamics.flow, strict=True)
+    texts = [f"  derivative of {name} = {_text(said)}" for name, said in flow if name not in dynamics.memory]
+    held = [f"  next {name} = {_text(said)}" for name, said in dynamics.memory.items()]
+    again = ["At the next look, in terms of what holds at this one:", *held] if held else []
+    return [*lines, *_let(dynamics.let), *texts, *again]
+
+
+def _scheduled(sides: Sides) -> str:
+    """What is scheduled, step by step; of long schedules how long they are, and their limits."""
+    if len(sides) <= MOST_TOLD:
+        return ", ".join(exactly(low) if low == high else between(low, high) for low, high in sides)
+    least, most = min(low for low, _ in sides), max(high for _, high in sides)
+    return f"{len(sides)} entries {between(least, most)}, which the system's file has"
 
 
 def _let(let: list[tuple[str, str]]) -> list[str]:

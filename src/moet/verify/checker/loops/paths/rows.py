@@ -12,8 +12,9 @@ from math import lcm
 from operator import mul, sub
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Affine
 from moet.verify.checker.documents.model import PlainModel
-from moet.verify.checker.documents.system import Affine, PlainSystem
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.claims import Paths
 from moet.verify.checker.loops.geometry import action_number
 from moet.verify.checker.loops.paths.steps import GRID, LARGEST, POWER_BITS, ROUNDED_BITS, Steps, floored, rounded_steps

@@ -20,7 +20,8 @@ from math import ceil, lcm
 from operator import add, mul, neg, sub
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents.system import Affine, HalfSpace, PlainSystem, Sides, Vector
+from moet.verify.checker.documents.dynamics import Affine, Sides, Vector
+from moet.verify.checker.documents.system import HalfSpace, PlainSystem
 from moet.verify.checker.loops.observation import Observation
 from moet.verify.checker.meter import MOST_BITS, Meter, cost
 

@@ -12,8 +12,9 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Sides, Vector
 from moet.verify.checker.documents.model import PlainModel, PlainTree
-from moet.verify.checker.documents.system import HalfSpace, PlainSystem, Sides, Vector
+from moet.verify.checker.documents.system import HalfSpace, PlainSystem
 from moet.verify.checker.loops.claims import EnclosureClaim, ascending
 from moet.verify.checker.loops.geometry import action_number
 from moet.verify.checker.loops.observation import Observation

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents.system import Affine, Equations, PlainSystem
+from moet.verify.checker.documents.dynamics import Affine, Equations
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import BITS, Interval, Operations, Undefined, add, negative, rounded, times
 from moet.verify.checker.meter import Meter
 

@@ -18,8 +18,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from moet.errors import CertificateError
+from moet.verify.checker.documents.dynamics import Vector
 from moet.verify.checker.documents.model import PlainModel
-from moet.verify.checker.documents.system import PlainSystem, Vector
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.geometry import action_number
 from moet.verify.checker.loops.observation import Observation
 from moet.verify.checker.loops.sets.claim import Conditions, Template

@@ -8,7 +8,7 @@ from math import floor
 from operator import mul
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents.system import Vector
+from moet.verify.checker.documents.dynamics import Vector
 from moet.verify.checker.loops.sets.enclosures import BITS
 from moet.verify.checker.meter import Meter, cost
 

@@ -13,7 +13,8 @@ from math import factorial, isqrt
 from typing import Any
 
 from moet.errors import CertificateError
-from moet.verify.checker.documents.system import Affine, Equations, PlainSystem
+from moet.verify.checker.documents.dynamics import Affine, Equations
+from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import BITS, ONE, Interval, Operations, Undefined, rounded
 from moet.verify.checker.meter import Meter
 
