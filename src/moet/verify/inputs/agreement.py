@@ -75,12 +75,12 @@ class Grouped:
         return self._flat.routing.roots
 
     @cached_property
-    def nodes(self) -> tuple[NDArray[np.int32], Floats, NDArray[np.int64]]:
-        """All trees as :func:`moet.verify.inputs.agreement_kernel.walk` wants them."""
-        return self._flat.routing.nodes, self._flat.routing.threshold, np.concatenate(self.only)
+    def trees(self) -> kernel.Trees:
+        """All trees, and the groups below their nodes."""
+        return kernel.Trees(self._flat.routing.nodes, self._flat.routing.threshold, np.concatenate(self.only))
 
     def conditions(self) -> tuple[Floats, Floats]:
-        """Rows and sizes as :func:`moet.verify.inputs.agreement_kernel.walk` wants them."""
+        """Rows and sizes of a :class:`~moet.verify.inputs.agreement_kernel.Problem`."""
         gate = np.column_stack([self.mixture.gate_weights, -self.mixture.gate_bias])
         with np.errstate(over="ignore", invalid="ignore"):  # the walk takes what is not finite for undecided
             rows = gate[:, None, :] - gate[None, :, :]
@@ -194,19 +194,19 @@ class AgreementSearch:
         a, b = sides
         self._n_experts = np.array([a.mixture.n_experts, b.mixture.n_experts])
         (rows_a, sizes_a), (rows_b, sizes_b) = a.conditions(), b.conditions()
-        self._problem = (
+        self._problem = kernel.Problem(
             np.concatenate([rows_a, rows_b]),
             np.concatenate([sizes_a, sizes_b]),
             self._n_experts,
-            *a.nodes,
-            *b.nodes,
+            a.trees,
+            b.trees,
             _far(sides, lo, hi),
         )
         self._stack = _stack_of_roots(sides, lo, hi)
         self._counters = np.zeros(7, dtype=np.int64)
         self._counters[kernel.SP] = self._n_experts.prod()
         room = _ROOM + 2 * int(self._n_experts.sum())
-        self._records = np.empty(room, np.uint8), np.empty(room, np.int32), np.empty(room)
+        self._records = kernel.Records(np.empty(room, np.uint8), np.empty(room, np.int32), np.empty(room))
 
     @property
     def effort(self) -> dict[str, float]:
@@ -216,7 +216,7 @@ class AgreementSearch:
     def disagreements(self) -> Iterator[Disagreement]:
         """Go through the regions where the groups differ; all of them, unless :attr:`timed_out` in the end."""
         while not self._deadline.passed:
-            status = kernel.walk(*self._problem, *self._stack, self._counters, *self._records, _BUDGET)
+            status = kernel.walk(self._problem, self._stack, self._counters, self._records, _BUDGET)
             self._flush()
             if status == kernel.DONE:
                 return
@@ -236,7 +236,7 @@ class AgreementSearch:
 
     @property
     def _hint(self) -> Floats:
-        return self._stack[4][self._top]
+        return self._stack.hint[self._top]
 
     def _decide_exactly(self, polytope: Polytope) -> Iterator[Disagreement]:
         verdict = polytope.decide(exactly(self._hint.tolist()))
@@ -250,8 +250,8 @@ class AgreementSearch:
             self._counters[kernel.SP] -= 1
 
     def _is_terminal(self) -> bool:
-        place = self._stack[0][self._top]
-        return all(side.nodes[2][place[2 + m]] >= 0 for m, side in enumerate(self._sides))
+        place = self._stack.places[self._top]
+        return all(side.trees.only[place[2 + m]] >= 0 for m, side in enumerate(self._sides))
 
     def _polytope(self) -> Polytope:
         """Region of the node on top of the stack."""
@@ -272,7 +272,7 @@ class AgreementSearch:
 
     def _record_cut(self, multipliers: dict[int, Fraction]) -> None:
         if self._certificate is not None:
-            a, b = self._stack[0][self._top, :2].tolist()
+            a, b = self._stack.places[self._top, :2].tolist()
             n_a, n_b = self._n_experts.tolist()
             names = [k for k in range(n_a) if k != a] + [n_a + k for k in range(n_b) if k != b]
             add_cut(self._certificate, multipliers, names)
@@ -296,9 +296,7 @@ def _far(sides: tuple[Grouped, Grouped], lo: Floats, hi: Floats) -> Floats:
     return 1e3 * (1.0 + np.minimum(far, 1e147))
 
 
-def _stack_of_roots(
-    sides: tuple[Grouped, Grouped], lo: Floats, hi: Floats
-) -> tuple[NDArray[np.int32], Floats, Floats, NDArray[np.bool_], Floats]:
+def _stack_of_roots(sides: tuple[Grouped, Grouped], lo: Floats, hi: Floats) -> kernel.Stack:
     """One node per pair of experts, the first pair on top, and room for one more per test on the longest path."""
     a, b = sides
     pairs = [(e, f, root_a, root_b, 0) for e, root_a in enumerate(a.roots) for f, root_b in enumerate(b.roots)]
@@ -307,4 +305,5 @@ def _stack_of_roots(
     places[: len(pairs)] = pairs[::-1]
     stacked_lo, stacked_hi = np.empty((capacity, d)), np.empty((capacity, d))
     stacked_lo[: len(pairs)], stacked_hi[: len(pairs)] = lo, hi
-    return places, stacked_lo, stacked_hi, np.zeros((capacity, d), dtype=bool), np.zeros((capacity, d))
+    above, hint = np.zeros((capacity, d), dtype=bool), np.zeros((capacity, d))
+    return kernel.Stack(places, stacked_lo, stacked_hi, above, hint)

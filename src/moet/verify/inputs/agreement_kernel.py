@@ -23,14 +23,17 @@ branches whose groups agree) is fixed, so that a checker can walk the same way:
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
 from moet.verify.inputs.records import CUT, SPLIT
 from moet.verify.simplex import BELOW, OPTIMAL, maximise
+
+Floats = NDArray[np.float64]
 
 DONE = 0
 """The walk is over."""
@@ -54,138 +57,171 @@ _TINY_SHARE = 1e-150
 """The same for sums that are multiplied by a coordinate afterwards; as in MARGIN, in units of the range of a row."""
 
 
-@njit(**OPTIONS)
-def walk(
-    rows: Any,
-    sizes: Any,
-    n_experts: Any,
-    nodes_a: Any,
-    threshold_a: Any,
-    only_a: Any,
-    nodes_b: Any,
-    threshold_b: Any,
-    only_b: Any,
-    far: Any,
-    places: Any,
-    lo: Any,
-    hi: Any,
-    above: Any,
-    hint: Any,
-    counters: Any,
-    codes: Any,
-    refs: Any,
-    numbers: Any,
-    budget: int,
-) -> int:
-    """Walk on from the node on top of the stack until something is to be decided outside.
+class Trees(NamedTuple):
+    """Trees of a model as :mod:`moet.model.prediction_kernels` has them; group of all leaves below a node, or -1."""
 
-    Parameters
+    nodes: NDArray[np.int32]
+    threshold: Floats
+    only: NDArray[np.int64]
+
+
+class Problem(NamedTuple):
+    """What is asked.
+
+    Attributes
     ----------
-    rows, sizes : float64 (n_experts_a² + n_experts_b², d + 1)
+    rows : array of float, shape (n_experts_a² + n_experts_b², d + 1)
         ``rows[i, :d]``·x >= ``rows[i, d]``, rounded to float64, where one expert is at least as good as another: row
-        e·n_experts + k for expert e of model a and its rival k, then the same of model b. And what the absolute
-        values of the two terms whose difference an entry is add up to.
-    n_experts : int64 (2,)
-    nodes_*, threshold_*, only_*
-        Trees in the layout of :mod:`moet.model.prediction_kernels`; group of all leaves below a node, or -1.
-    far : float64 (d,)
+        e·n_experts + k for expert e of model a and its rival k, then the same of model b.
+    sizes : array of float, same shape
+        What the absolute values of the two terms whose difference an entry is add up to.
+    n_experts : array of int, shape (2,)
+    a, b : Trees
+    far : array of float, shape (d,)
         Stands in for infinity where a number is needed.
-    places : int32 (capacity, 5), lo, hi, hint : float64 (capacity, d), above : bool (capacity, d)
-        The stack: expert a, expert b, node a, node b, whether there is a hint; box, strict lower sides; a point.
-    counters : int64 (7,)
-    codes : uint8, refs : int32, numbers : float64
-        Room for records.
     """
-    d = rows.shape[1] - 1
-    width = n_experts[0] + n_experts[1]
-    chosen = np.empty(width, np.int64)
-    names = np.empty(width, np.int32)
-    factors = np.empty(width)
-    vectors = np.empty((8, d + 2 + width))
-    program = np.empty((d + 1, width))
-    basis = np.empty(d + 2, np.int64)
-    scratch = np.empty((2 * d + 4, max(d + 1, width)))
+
+    rows: Floats
+    sizes: Floats
+    n_experts: NDArray[np.int64]
+    a: Trees
+    b: Trees
+    far: Floats
+
+
+class Stack(NamedTuple):
+    """Nodes that wait: their places (expert a, expert b, node a, node b, whether there is a hint), boxes and points.
+
+    ``above`` says which lower sides are strict, ``hint`` is a point.
+    """
+
+    places: NDArray[np.int32]
+    lo: Floats
+    hi: Floats
+    above: NDArray[np.bool_]
+    hint: Floats
+
+
+class Records(NamedTuple):
+    """Room for records."""
+
+    codes: NDArray[np.uint8]
+    refs: NDArray[np.int32]
+    numbers: Floats
+
+
+class _Chosen(NamedTuple):
+    """Rows that hold at a node, their references, and their multipliers."""
+
+    rows: NDArray[np.int64]
+    names: NDArray[np.int32]
+    factors: Floats
+
+
+class _Space(NamedTuple):
+    """Scratch memory of a linear program."""
+
+    vectors: Floats
+    program: Floats
+    basis: NDArray[np.int64]
+    scratch: Floats
+
+
+@njit(**OPTIONS)
+def walk(problem: Problem, stack: Stack, counters: Any, records: Records, budget: int) -> int:
+    """Walk on from the node on top of the stack until something is to be decided outside."""
+    d, width = problem.rows.shape[1] - 1, problem.n_experts[0] + problem.n_experts[1]
+    chosen = _Chosen(np.empty(width, np.int64), np.empty(width, np.int32), np.empty(width))
+    space = _Space(
+        np.empty((8, d + 2 + width)),
+        np.empty((d + 1, width)),
+        np.empty(d + 2, np.int64),
+        np.empty((2 * d + 4, max(d + 1, width))),
+    )
     end = counters[VISITED] + budget
     while counters[SP] > 0:
         top = counters[SP] - 1
-        group_a, group_b = only_a[places[top, 2]], only_b[places[top, 3]]
+        place = stack.places[top]
+        group_a, group_b = problem.a.only[place[2]], problem.b.only[place[3]]
         if group_a == group_b and group_a >= 0:
             counters[SP] = top
             continue
-        if (
-            counters[VISITED] >= end
-            or counters[N_CODES] == len(codes)
-            or counters[N_REFS] + width + 1 > len(refs)
-            or counters[N_NUMBERS] + width > len(numbers)
-        ):
+        if counters[VISITED] >= end or _are_full(records, counters, width):
             return PAUSED
         counters[VISITED] += 1
         if counters[FORCE] == 0:
-            if places[top, 4] == 0:
-                n_rows = _gather(n_experts, places[top, 0], places[top, 1], chosen, names)
-                lone, n_rows = _by_intervals(rows, sizes, chosen, names, n_rows, lo[top], hi[top])
-                if lone >= 0:
-                    names[0], factors[0], n_used = lone, 1.0, 1
-                else:
-                    counters[PROGRAMS] += 1
-                    n_used, found = _together(
-                        rows,
-                        sizes,
-                        chosen,
-                        n_rows,
-                        lo[top],
-                        hi[top],
-                        far,
-                        hint[top],
-                        factors,
-                        vectors,
-                        program,
-                        basis,
-                        scratch,
-                    )
-                    places[top, 4] = found
-                if n_used > 0:
-                    _record_cut(names, factors, n_used, counters, codes, refs, numbers)
-                    counters[SP] = top
-                    continue
-            if places[top, 4] == 0:
+            n_used = _look(problem, stack, counters, chosen, space) if place[4] == 0 else 0
+            if n_used > 0:
+                _record_cut(chosen, n_used, counters, records)
+                counters[SP] = top
+                continue
+            if place[4] == 0:
                 return UNSURE
             if group_a >= 0 and group_b >= 0:
                 return CANDIDATE
         counters[FORCE] = 0
-        codes[counters[N_CODES]] = SPLIT
+        records.codes[counters[N_CODES]] = SPLIT
         counters[N_CODES] += 1
         if group_a < 0:
-            _split(nodes_a, threshold_a, 2, places, lo, hi, above, hint, counters)
+            _split(problem.a, 2, stack, counters)
         else:
-            _split(nodes_b, threshold_b, 3, places, lo, hi, above, hint, counters)
+            _split(problem.b, 3, stack, counters)
     return DONE
 
 
 @njit(**OPTIONS)
-def _gather(n_experts: Any, a: int, b: int, chosen: Any, names: Any) -> int:
-    """Rows that hold where experts a and b answer, and their references."""
+def _are_full(records: Records, counters: Any, width: int) -> bool:
+    return (
+        counters[N_CODES] == len(records.codes)
+        or counters[N_REFS] + width + 1 > len(records.refs)
+        or counters[N_NUMBERS] + width > len(records.numbers)
+    )
+
+
+@njit(**OPTIONS)
+def _look(problem: Problem, stack: Stack, counters: Any, chosen: _Chosen, space: _Space) -> int:
+    """Find a proof that the node on top has no point, or a point of it.
+
+    Returns the number of rows whose multipliers are such a proof, or 0; the node's place says whether it has a hint.
+    """
+    top = counters[SP] - 1
+    place = stack.places[top]
+    n_rows = _gather(problem.n_experts, place[0], place[1], chosen)
+    lone, n_rows = _by_intervals(problem, chosen, n_rows, stack.lo[top], stack.hi[top])
+    if lone >= 0:
+        chosen.names[0], chosen.factors[0] = lone, 1.0
+        return 1
+    counters[PROGRAMS] += 1
+    n_used, found = _together(problem, chosen, n_rows, stack.lo[top], stack.hi[top], stack.hint[top], space)
+    place[4] = found
+    return n_used
+
+
+@njit(**OPTIONS)
+def _gather(n_experts: Any, a: int, b: int, chosen: _Chosen) -> int:
+    """Choose the rows that hold where experts a and b answer; returns their number."""
     n = 0
     for k in range(n_experts[0]):
         if k != a:
-            chosen[n] = a * n_experts[0] + k
-            names[n] = k
+            chosen.rows[n] = a * n_experts[0] + k
+            chosen.names[n] = k
             n += 1
     for k in range(n_experts[1]):
         if k != b:
-            chosen[n] = n_experts[0] ** 2 + b * n_experts[1] + k
-            names[n] = n_experts[0] + k
+            chosen.rows[n] = n_experts[0] ** 2 + b * n_experts[1] + k
+            chosen.names[n] = n_experts[0] + k
             n += 1
     return n
 
 
 @njit(**OPTIONS)
-def _by_intervals(rows: Any, sizes: Any, chosen: Any, names: Any, n_rows: int, lo: Any, hi: Any) -> Any:
+def _by_intervals(problem: Problem, chosen: _Chosen, n_rows: int, lo: Any, hi: Any) -> Any:
     """Reference of a row that holds nowhere in the box, or -1; and the number of those that do not hold everywhere."""
+    rows, sizes, names = problem.rows, problem.sizes, chosen.names
     d = len(lo)
     n_kept = 0
     for c in range(n_rows):
-        i = chosen[c]
+        i = chosen.rows[c]
         least = most = -rows[i, d]
         size = sizes[i, d]
         for k in range(d):
@@ -202,7 +238,7 @@ def _by_intervals(rows: Any, sizes: Any, chosen: Any, names: Any, n_rows: int, l
         if most < -error:
             return names[c], n_kept
         if not least > error:
-            chosen[n_kept] = i
+            chosen.rows[n_kept] = i
             names[n_kept] = names[c]
             n_kept += 1
     return -1, n_kept
@@ -215,30 +251,18 @@ def _error(d: int) -> float:
 
 
 @njit(**OPTIONS)
-def _together(
-    rows: Any,
-    sizes: Any,
-    chosen: Any,
-    n_rows: int,
-    lo: Any,
-    hi: Any,
-    far: Any,
-    hint: Any,
-    factors: Any,
-    vectors: Any,
-    program: Any,
-    basis: Any,
-    scratch: Any,
-) -> Any:
+def _together(problem: Problem, chosen: _Chosen, n_rows: int, lo: Any, hi: Any, hint: Any, space: _Space) -> Any:
     """Maximise the least slack of the rows over the box.
 
     Returns
     -------
     n_used : int
-        If positive, multipliers of all rows are in ``factors`` and prove that there is no point.
+        If positive, multipliers of all rows are in ``chosen`` and prove that there is no point.
     found : int
         1 if ``hint`` holds a point, up to rounding; otherwise the least slack is largest there.
     """
+    rows, factors, far = problem.rows, chosen.factors, problem.far
+    vectors, program, basis = space.vectors, space.program, space.basis
     d = len(lo)
     n = d + 1
     middle, radius, z, dual = vectors[0], vectors[1], vectors[2, :n], vectors[3, : n + 1]
@@ -253,7 +277,7 @@ def _together(
         objective[k], low[k], high[k], z[k] = 0.0, -1.0, 1.0, 0.0
     objective[d], low[d], high[d], z[d] = 1.0, -2.0, _CAP, _CAP
     for c in range(n_rows):
-        i = chosen[c]
+        i = chosen.rows[c]
         slack = -rows[i, d]
         scale[c] = 0.0
         for k in range(d):
@@ -268,14 +292,14 @@ def _together(
         _stay(lo, hi, hint)
         return 0, 0
     if n_rows > 0:
-        status, bound = maximise(objective, program, limits, n_rows, low, high, -MARGIN, basis, dual, z, scratch)
+        status, bound = maximise(objective, program, limits, n_rows, low, high, -MARGIN, basis, dual, z, space.scratch)
         if status == BELOW or (status == OPTIMAL and bound < 0.0):
             for c in range(n_rows):
                 factors[c] = 0.0
             for m in range(n):
                 if basis[m] >= 0:
                     factors[basis[m]] = dual[m] / scale[basis[m]]
-            if _contradictory(rows, sizes, chosen, n_rows, lo, hi, factors):
+            if _contradictory(problem, chosen, n_rows, lo, hi):
                 return n_rows, 0
         if status != OPTIMAL:
             z[d] = 0.0
@@ -298,8 +322,9 @@ def _stay(lo: Any, hi: Any, hint: Any) -> None:
 
 
 @njit(**OPTIONS)
-def _contradictory(rows: Any, sizes: Any, chosen: Any, n_rows: int, lo: Any, hi: Any, factors: Any) -> bool:
+def _contradictory(problem: Problem, chosen: _Chosen, n_rows: int, lo: Any, hi: Any) -> bool:
     """Whether the rows times their factors add up to a condition that fails in the whole box, rounding included."""
+    factors = chosen.factors
     d = len(lo)
     slack = 0.0
     size = 0.0
@@ -308,9 +333,10 @@ def _contradictory(rows: Any, sizes: Any, chosen: Any, n_rows: int, lo: Any, hi:
         total_size = 0.0
         involved = False  # a product may underflow to zero, which times infinity is no number
         for c in range(n_rows):
-            total += factors[c] * rows[chosen[c], k]
-            total_size += factors[c] * sizes[chosen[c], k]
-            involved |= factors[c] > 0.0 and sizes[chosen[c], k] > 0.0
+            i = chosen.rows[c]
+            total += factors[c] * problem.rows[i, k]
+            total_size += factors[c] * problem.sizes[i, k]
+            involved |= factors[c] > 0.0 and problem.sizes[i, k] > 0.0
         if k == d:
             slack -= total
             size += total_size
@@ -321,28 +347,27 @@ def _contradictory(rows: Any, sizes: Any, chosen: Any, n_rows: int, lo: Any, hi:
 
 
 @njit(**OPTIONS)
-def _record_cut(names: Any, factors: Any, n_rows: int, counters: Any, codes: Any, refs: Any, numbers: Any) -> None:
+def _record_cut(chosen: _Chosen, n_rows: int, counters: Any, records: Records) -> None:
     n_used = 0
     for c in range(n_rows):
-        if factors[c] > 0.0:
+        if chosen.factors[c] > 0.0:
             n_used += 1
-            refs[counters[N_REFS] + n_used] = names[c]
-            numbers[counters[N_NUMBERS]] = factors[c]
+            records.refs[counters[N_REFS] + n_used] = chosen.names[c]
+            records.numbers[counters[N_NUMBERS]] = chosen.factors[c]
             counters[N_NUMBERS] += 1
-    refs[counters[N_REFS]] = n_used
+    records.refs[counters[N_REFS]] = n_used
     counters[N_REFS] += n_used + 1
-    codes[counters[N_CODES]] = CUT
+    records.codes[counters[N_CODES]] = CUT
     counters[N_CODES] += 1
 
 
 @njit(**OPTIONS)
-def _split(
-    nodes: Any, threshold: Any, place: int, places: Any, lo: Any, hi: Any, above: Any, hint: Any, counters: Any
-) -> None:
+def _split(trees: Trees, place: int, stack: Stack, counters: Any) -> None:
     """Replace the node on top of the stack by its children that are not empty, the left one on top."""
+    places, lo, hi, above, hint = stack.places, stack.lo, stack.hi, stack.above, stack.hint
     top = counters[SP] - 1
     node = places[top, place]
-    k, limit = nodes[node, 0], threshold[node]
+    k, limit = trees.nodes[node, 0], trees.threshold[node]
     low, high, strict = lo[top, k], hi[top, k], above[top, k]
     has_hint, hint_is_left = places[top, 4], hint[top, k] <= limit
     counters[SP] = top
@@ -358,7 +383,7 @@ def _split(
                 hint[slot, f] = hint[top, f]
             for f in range(places.shape[1]):
                 places[slot, f] = places[top, f]
-        places[slot, place] = nodes[node, 2 - is_left]
+        places[slot, place] = trees.nodes[node, 2 - is_left]
         places[slot, 4] = has_hint if hint_is_left == (is_left == 1) else 0
         lo[slot, k], hi[slot, k], above[slot, k] = low, high, strict
         if is_left:
