@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moet.arrow_package import safe_pyarrow
 from moet.csv_file import read_csv
 from moet.errors import InputError
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
 """What the names of files in columns end with; all others are comma-separated."""
-
-_SAFE = (14, 0, 1)
-"""Before this version pyarrow executed what some files say."""
 
 
 def read_table_file(path: Path, texts: Iterable[str] = ()) -> pd.DataFrame:
@@ -47,11 +45,9 @@ def _read_columns(path: Path) -> pd.DataFrame:
 
 
 def _by_pyarrow(path: Path) -> Any:
-    import pyarrow
+    safe_pyarrow()
     from pyarrow import feather, parquet
 
-    if tuple(int(part) for part in pyarrow.__version__.split(".")[:3] if part.isdecimal()) < _SAFE:
-        raise InputError(f"pyarrow {pyarrow.__version__} executes code from files: pip install -U pyarrow")
     table = parquet.ParquetFile(path).read() if path.suffix.lower() == ".parquet" else feather.read_table(path)
     return table.to_pandas(split_blocks=True, self_destruct=True)  # one copy at a time
 

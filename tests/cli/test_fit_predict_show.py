@@ -148,7 +148,7 @@ def test_show(run, fitted):
     [
         ("", "is empty"),
         ("a,y\n", "has a header but no rows"),
-        ("a;y\n1;2\n", "single column 'a;y'"),
+        ("a;y\n1;2\n", "separated by semicolons"),
         ("a,b\n1,2\n", "no column 'y'; the columns are 'a', 'b'"),
         ("a,y\n1,0\n,1\n", "'a' (1 of 2 rows)"),
     ],

@@ -77,3 +77,39 @@ def test_wrong_questions_end_in_one_line(loans, run, arguments, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def awkward(write_csv, run, tmp_path):
+    """A model of columns and categories whose names are words of the language of conditions."""
+    places = ["in", "NA", "<= 5", "a, b", 'say "hi"', "x=y"]
+    rows = [[places[k % 6], k % 7, "yes, sure" if k % 6 < 3 else "no"] for k in range(120)]
+    table = write_csv("awkward.csv", ["Wohn,ort", "not in", "answer"], rows)
+    model = tmp_path / "a.moet.json"
+    result = run("fit", table, "--target", "answer", "-o", model, "--experts", 1, "--depth", 5, "--hard")
+    assert result.exit_code == 0, result.stderr
+    return model, table
+
+
+@pytest.mark.parametrize("written", ["Wohn,ort", '"Wohn,ort"', "'Wohn,ort', not in", 'not in, "Wohn,ort"'])
+def test_columns_whose_names_have_commas_are_named(awkward, run, written):
+    model, table = awkward
+    assert run("verify", model, "--ignores", written).exit_code == 1
+    stuck = run("recourse", model, "--row", f"{table}:1", "--answer", "no", "--fixed", written)
+    assert stuck.exit_code == 1, stuck.stderr
+    assert "no possible change" in stuck.stdout
+
+
+def test_amounts_are_given_to_columns_whose_names_have_commas(awkward, run):
+    model, table = awkward
+    assert run("verify", model, "--robust", table, "--radius", '"Wohn,ort"=0, not in=3').exit_code == 0
+    assert run("verify", model, "--robust", table, "--radius", "=3").exit_code == 2
+
+
+@pytest.mark.parametrize("row", range(1, 7))
+def test_what_is_shown_of_a_category_can_be_typed_again(awkward, run, row):
+    model, table = awkward
+    shown = ['"in"', "NA", '"<= 5"', '"a, b"', "'say \"hi\"'", '"x=y"'][row - 1]
+    assert shown in run("why", model, "--at", f"{table}:{row}").stdout
+    always = run("verify", model, "--always", "no", "--where", f'"Wohn,ort" = {shown}')
+    assert always.exit_code == (1 if row <= 3 else 0), always.stderr

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moet.cli.choices import Seed
+from moet.cli.inputs import columns_of
 from moet.cli.output import AsJson, check_writable, print_json, say, write_text
 from moet.cli.verdicts import CpuLimit, label_of, name_of
 from moet.errors import InputError
@@ -59,7 +60,7 @@ def audit(
         table,
         truth,
         answer=None if answer is None else label_of(answer, mixture),
-        columns=[name.strip() for name in columns.split(",") if name.strip()] or None,
+        columns=columns_of(columns, mixture) or None,
         rows=rows,
         cpu_limit=cpu_limit,
         seed=seed,

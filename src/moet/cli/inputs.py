@@ -45,6 +45,14 @@ def read_input(text: str, mixture: BaseMixture, default: NDArray[np.float64] | N
     return state([values[k] if default is None or k in values else default[k] for k in range(len(names))], mixture)
 
 
+def columns_of(text: str, mixture: BaseMixture) -> list[str]:
+    """Read columns between commas; one that has commas of its own is quoted, or stands alone."""
+    from moet.model.words import names_in
+
+    columns = () if mixture.schema is None else mixture.schema.columns
+    return names_in(text, [column.name for column in columns])
+
+
 def _row(text: str, schema: Schema, default: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
     """Read a row of the user's table; None if features are meant."""
     from moet.model.words import parts_of, row_of_text

@@ -77,12 +77,13 @@ def plot(
     from moet.cli import pictures
     from moet.explain.style import check_format, save_figure
     from moet.model.file import as_model
+    from moet.model.words import names_in
 
     check_format(output)
     check_writable(output)
     subjects = [pictures.Subject(path, as_model(path), env, data, seed or 0) for path in models]
     first = subjects[0]
-    wanted = None if features is None else [name.strip() for name in features.split(",")]
+    wanted = None if features is None else names_in(features, first.mixture.feature_names)
     match kind:
         case Kind.REGIONS:
             figure = pictures.regions(subjects, wanted, at, where, teacher)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moet.cli.choices import Seed
-from moet.cli.inputs import read_input
+from moet.cli.inputs import columns_of, read_input
 from moet.cli.output import AsJson, Exit, check_writable, print_json, print_report
 from moet.cli.row_questions import amounts
 from moet.cli.verdicts import (
@@ -29,6 +29,7 @@ from moet.cli.verdicts import (
 from moet.errors import InputError
 
 if TYPE_CHECKING:
+    from moet.model.base import BaseMixture
     from moet.verify.result import Recourse
 
 
@@ -71,8 +72,8 @@ def recourse(
         mixture,
         x,
         answer=None if answer is None else label_of(answer, mixture),
-        fixed=[name.strip() for name in fixed.split(",") if name.strip()],
-        cost=_cost(cost),
+        fixed=columns_of(fixed, mixture),
+        cost=_cost(cost, mixture),
         at_most=at_most,
         n=number,
         domain=domain(where, mixture),
@@ -126,10 +127,10 @@ def _for_less(found: Recourse) -> str:
     return "" if limit is None else f" for less than {limit:g}"
 
 
-def _cost(text: str | None) -> Any:
+def _cost(text: str | None, mixture: BaseMixture) -> Any:
     if text is None or text == "columns":
         return text
-    weights = amounts(text)
+    weights = amounts(text, mixture)
     if isinstance(weights, float):
         raise InputError(f'--cost is "columns", or weights by column such as "Duration=1", got {text!r}')
     return weights

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
+from moet.cli.inputs import columns_of
 from moet.cli.output import Exit, check_writable, print_json, print_report
 from moet.cli.verdicts import (
     cell,
@@ -23,6 +24,7 @@ from moet.cli.verdicts import (
 from moet.errors import InputError
 
 if TYPE_CHECKING:
+    from moet.model.base import BaseMixture
     from moet.model.mixture import Mixture
     from moet.verify.result import Refuted, Robust, Verdict
 
@@ -56,11 +58,12 @@ class Ask:
         question = {"question": "monotone", "column": column, "direction": direction, "answer": answer}
         self._tell(verdict, f"{more} {column} never takes the answer {answer} away", question, mixture)
 
-    def ignores(self, columns: list[str]) -> NoReturn:
+    def ignores(self, texts: list[str]) -> NoReturn:
         """Whether a change of columns never changes the answer."""
         from moet.verify.rows.questions import ignores
 
         mixture = self._mixture()
+        columns = [name for text in texts for name in columns_of(text, mixture)]
         verdict = ignores(mixture, columns, domain(self.where, mixture), **self._limits())
         claim = f"a change of {' and '.join(columns)} alone never changes the answer"
         self._tell(verdict, claim, {"question": "ignores", "columns": columns}, mixture)
@@ -75,7 +78,7 @@ class Ask:
         found = robust(
             mixture,
             features_of(table, mixture),
-            amounts(radius),
+            amounts(radius, mixture),
             domain(self.where, mixture),
             timeout=self.timeout,
             cpu_limit=self.cpu_limit,
@@ -159,12 +162,14 @@ def _tell_robust(found: Robust, n: int, radius: str) -> None:
         )
 
 
-def amounts(text: str) -> float | dict[str, float]:
+def amounts(text: str, mixture: BaseMixture) -> float | dict[str, float]:
     """Read one number, or numbers by column."""
+    from moet.model.words import parts_of
+
     try:
         if "=" not in text:
             return float(text)
-        parts = (part.rpartition("=") for part in text.split(",") if part.strip())
-        return {name.strip(): float(value) for name, _, value in parts}
+        parts = (part.rpartition("=") for part in parts_of(text) if part)
+        return {column: float(value) for name, _, value in parts for column in columns_of(name, mixture) or [name]}
     except ValueError:
         raise InputError(f'expected a number, or numbers by column such as "Age=2, Duration=3", got {text!r}') from None

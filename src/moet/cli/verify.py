@@ -97,7 +97,7 @@ def verify(
     if monotone is not None:
         ask.monotone(monotone, direction, answer)
     if ignores is not None:
-        ask.ignores([name.strip() for text in ignores for name in text.split(",")])
+        ask.ignores(ignores)
     if robust is not None:
         ask.robust(robust, radius)
     if always is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.schema import Column, Schema
-from moet.model.text import printable
+from moet.model.text import said
 
 Floats = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ class Columns:
     def tests(self, feature: int, threshold: float) -> tuple[str, str] | None:
         """What a row is that goes left, and one that goes right; None where the numbers themselves say it best."""
         column, k = self._columns[feature]
-        name, floor = printable(column.name), math.floor(threshold)
-        labels = [printable(label) for label in column.labels]
+        name, floor = said(column.name), math.floor(threshold)
+        labels = [said(label) for label in column.labels]
         if column.kind == "category":
             return (f"{name} is not {labels[k]}", f"{name} is {labels[k]}") if floor == 0 else None
         if column.kind == "boolean":
@@ -53,9 +53,9 @@ class Columns:
             own = weights[list(features)]
             if not np.any(own):
                 continue
-            name = printable(column.name)
+            name = said(column.name)
             if column.kind == "category":
-                parts = [f"{printable(v)} {_signed(w, number)}" for v, w in zip(column.labels, own, strict=True) if w]
+                parts = [f"{said(v)} {_signed(w, number)}" for v, w in zip(column.labels, own, strict=True) if w]
                 found.append(Term(f"+ [{name}: {', '.join(parts)}]", float(own.max() - own.min())))
             elif column.kind == "boolean":
                 found.append(Term(f"+ [{name}: yes {_signed(own[0], number)}]", float(abs(own[0]))))

@@ -11,7 +11,7 @@ from moet.explain.law_reasons import Law, WhyLaw
 from moet.explain.reasons import Check, Opinion, Reasons, Why
 from moet.explain.text import INDENT, number, probability
 from moet.model.schema import Column, Schema
-from moet.model.text import count, printable
+from moet.model.text import count, printable, said
 
 DIGITS = 4
 MOST_PULLS = 12
@@ -128,7 +128,7 @@ def _possible_tie(value: float | None, column: Column) -> str:
 
 
 def _cell(value: Any) -> str:
-    return number(value, DIGITS) if isinstance(value, int | float) else printable(str(value))
+    return number(value, DIGITS) if isinstance(value, int | float) else said(str(value))
 
 
 def _tie(value: float | None) -> str:
@@ -175,15 +175,15 @@ def _said(why: Reasons, columns: Columns, row: dict[str, Any], path: Sequence[Ch
     assert why.schema is not None
     names = [column.name for column, features in why.schema.places for _ in features]
     for check in path:
-        said = columns.tests(check.feature, check.threshold)
+        words = columns.tests(check.feature, check.threshold)
         sign = "<=" if check.passed else ">"
         text = (
-            said[not check.passed]
-            if said
+            words[not check.passed]
+            if words
             else f"{why.features[check.feature]} {sign} {number(check.threshold, DIGITS)}"
         )
         value = row[names[check.feature]]
-        yield text if said and text.endswith(f" is {value}") else f"{text} (it is {_cell(value)})"
+        yield text if words and text.endswith(f" is {said(str(value))}") else f"{text} (it is {_cell(value)})"
 
 
 def _check(why: Reasons, check: Check) -> list[str]:

@@ -20,6 +20,12 @@ Floats = NDArray[np.float64]
 MAX_CATEGORIES = 256
 """A text column with more different values is rather a name, a date or a mistake than a category."""
 
+_MANY = 50
+"""So many different texts in fewer than twice as many rows are rather names of the rows."""
+
+_NUMBER = re.compile(r"(?=.*[,%$€£¥])[-+]?[$€£¥]?\s?(\d{1,3}(,\d{3})+(\.\d+)?|\d+([.,]\d+)?)\s?[%$€£¥]?")
+"""Thousands with commas, per cent, currencies, and commas for points."""
+
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}( .*)?")
 
 
@@ -93,6 +99,7 @@ def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
     if types.is_numeric_dtype(cells):
         return _of_numbers(name, cells)
     _check_no_odd_cell(name, cells)
+    _check_is_category(name, cells)
     return _of_texts(name, cells)
 
 
@@ -143,6 +150,21 @@ def _check_no_odd_cell(name: str, cells: pd.Series) -> None:
             f"{f' (and {len(odd) - 1} more such cells)' if len(odd) > 1 else ''}; correct the cell, or, if these are "
             f"categories, say so: `moet fit --category {name!r}`, or text throughout in a DataFrame"
         )
+
+
+def _check_is_category(name: str, cells: pd.Series) -> None:
+    """Complain about texts that are rather numbers in a notation of their own, or different in nearly every row."""
+    values = [str(value) for value in cells.dropna().unique()]
+    if len(values) > 2 and all(_NUMBER.fullmatch(value) for value in values):
+        what = f"numbers written as text, such as {values[0]!r}; write them as plain numbers"
+    elif _MANY < len(values) <= MAX_CATEGORIES and len(values) > len(cells) / 2:
+        what = f"{len(values)} different texts in {len(cells)} rows, such as {values[0]!r}; leave it out"
+    else:
+        return
+    raise InputError(
+        f"column {name!r} holds {what}, or, if these are categories, say so: `moet fit --category {name!r}`, or a "
+        "pandas category in a DataFrame"
+    )
 
 
 def _row_number(cells: pd.Series, label: Any) -> int:

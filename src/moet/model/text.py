@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from moet.model.base import BaseMixture
 
 
@@ -28,6 +30,23 @@ def how_to_harden(mixture: BaseMixture) -> str:
 def count(how_many: int, singular: str, plural: str | None = None) -> str:
     """``1 leaf``, ``2 leaves``."""
     return f"{how_many} {singular if how_many == 1 else plural or singular + 's'}"
+
+
+_UNCLEAR = re.compile(r"""|\s.*|.*\s|.*[,:<>=\[\]"].*|(in|is|not|and|or)(\s.*)?""", re.IGNORECASE | re.DOTALL)
+
+
+def said(text: str) -> str:
+    """A name or a category as a sentence has it: in quotation marks if it could be read as something else.
+
+    Examples
+    --------
+    >>> said("furniture/equipment"), said("in"), said("<= 5")
+    ('furniture/equipment', '"in"', '"<= 5"')
+    """
+    if not _UNCLEAR.fullmatch(text):
+        return printable(text)
+    mark = "'" if '"' in text else '"'
+    return f"{mark}{text}{mark}" if text.isprintable() else ascii(text)
 
 
 def printable(text: str) -> str:

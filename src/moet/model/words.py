@@ -40,6 +40,21 @@ def _opens(text: str, k: int) -> bool:
     return (k == 0 or not text[k - 1].isalnum()) and text[k] in text[k + 1 :]
 
 
+def names_in(text: str, known: Sequence[str]) -> list[str]:
+    """Names between commas; one that has commas of its own is quoted, or stands alone.
+
+    Examples
+    --------
+    >>> names_in('Age, "Income, net"', ["Age", "Income, net"])
+    ['Age', 'Income, net']
+    >>> names_in("Income, net", ["Age", "Income, net"])
+    ['Income, net']
+    """
+    if text.strip() in known:
+        return [text.strip()]
+    return [part if part in known else unquoted(part) for part in parts_of(text) if part]
+
+
 def unquoted(text: str) -> str:
     """A value without the quotation marks around it."""
     text = text.strip()

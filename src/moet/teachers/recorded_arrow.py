@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from moet.arrow_package import safe_pyarrow
 from moet.errors import InputError
 
 SUFFIXES = (".arrow", ".parquet")
 
 _COLUMNS = ("observations", "actions")
-_SAFE = (14, 0, 1)
-"""Before this version pyarrow executed what some files say."""
 
 
 def arrow_files(folder: Path) -> list[Path]:
@@ -33,11 +32,9 @@ def arrow_files(folder: Path) -> list[Path]:
 def read_arrow(file: Path, most_bytes: int) -> dict[str, Any]:
     """Observations and actions of one episode."""
     try:
-        import pyarrow
+        pyarrow = safe_pyarrow()
     except ImportError:
         raise InputError("reading it needs the package pyarrow: pip install pyarrow") from None
-    if tuple(int(part) for part in pyarrow.__version__.split(".")[:3] if part.isdecimal()) < _SAFE:
-        raise InputError(f"pyarrow {pyarrow.__version__} executes code from files: pip install -U pyarrow")
     if file.stat().st_size > most_bytes:
         raise InputError(f"it has more than {most_bytes} bytes")
     try:
