@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import numba
 from rich.console import Console
@@ -33,6 +34,23 @@ def cpu_seconds(work: Callable[[], Result], repeat: int = 1) -> tuple[Result, fl
     for _ in range(repeat):
         result = work()
     return result, (time.process_time() - start) / repeat
+
+
+def search_and_check(ask: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Ask for a verdict, and return it with the CPU seconds of the search and of the check, of the same call."""
+    from moet.verify.checking import checked_claim
+
+    checking = 0.0
+
+    def checked(*subjects: Any, **settings: Any) -> str:
+        nonlocal checking
+        claim, seconds = cpu_seconds(lambda: checked_claim(*subjects, **settings))
+        checking += seconds
+        return claim
+
+    with patch("moet.verify.confirm.checked_claim", checked):
+        verdict, whole = cpu_seconds(ask)
+    return verdict, whole - checking, checking
 
 
 def machine() -> str:

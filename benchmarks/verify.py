@@ -18,16 +18,14 @@ import argparse
 import os
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
-from harness import Results, console, cpu_seconds, machine, show, single_threaded
+from harness import Results, console, cpu_seconds, machine, search_and_check, show, single_threaded
 from numpy.typing import NDArray
 from policies import published_policy
 
 from moet import Mixture, MoETClassifier
 from moet.verify import Proved, safe, smtlib, systems
-from moet.verify.checking import checked_claim
 
 STEPS = 10
 REPEATS = 200
@@ -78,26 +76,13 @@ def ours(kind: str, experts: int, depth: int) -> dict[str, Any]:
     """Search and check of the same calls, medians: the check is timed inside the question, the search is the rest."""
     mixture, system = policy(kind, experts, depth), systems.cartpole_published()
     verdict = safe(mixture, system, steps=STEPS)
-    searches, checks = zip(*(_timed(mixture, system) for _ in range(REPEATS)), strict=True)
+    calls = [search_and_check(lambda: safe(mixture, system, steps=STEPS)) for _ in range(REPEATS)]
+    _, searches, checks = zip(*calls, strict=True)
     row = {**verdict.effort, "verdict": type(verdict).__name__, "check": None, "bytes": 0}
     row["decide"] = float(np.median(searches))
     if isinstance(verdict, Proved):
         row["bytes"], row["check"] = verdict.certificate.n_bytes, float(np.median(checks))
     return row
-
-
-def _timed(mixture: Mixture, system: systems.AffineSystem) -> tuple[float, float]:
-    """CPU seconds of one question: of the search, and of the check in it."""
-    checking = 0.0
-
-    def checked(*subjects: Any, **settings: Any) -> str:
-        nonlocal checking
-        claim, checking = cpu_seconds(lambda: checked_claim(*subjects, **settings))
-        return claim
-
-    with patch("moet.verify.confirm.checked_claim", checked):
-        _, whole = cpu_seconds(lambda: safe(mixture, system, steps=STEPS))
-    return whole - checking, checking
 
 
 def published_query(kind: str, experts: int, depth: int, limit: float) -> dict[str, Any]:

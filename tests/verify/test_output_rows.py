@@ -11,7 +11,7 @@ from moet import MoETRegressor, RegressionMixture, RegressionTree, Schema, load,
 from moet.errors import CertificateError, InputError
 from moet.model.file import digest
 from moet.model.schema import Column
-from moet.verify import Box, Proved, Refuted
+from moet.verify import Box, Proved, Refuted, Unknown
 from moet.verify.checker.certificate import Certificate
 
 COLUMNS = (
@@ -78,6 +78,19 @@ def test_models_are_compared_on_possible_rows(seed):
     assert verify.equivalent(a, b, tolerance=apart + 0.125).checked
     if apart:
         assert isinstance(verify.equivalent(a, b, tolerance=apart - 0.125), Refuted)
+
+
+@pytest.mark.parametrize("gate", [([0.0], [0.0]), ([1e-20, -1e-20], [1e17, 1e17])])
+def test_where_no_row_shows_an_output_there_is_no_range_and_no_crash(gate):
+    """All laws overflow; or rounding takes another expert than exact arithmetic does, at every row."""
+    schema = Schema([Column("size", "integer", ("size",), 10, 12)])
+    weights, bias = gate
+    slopes = [1e308] if len(bias) == 1 else [-1.0, 1.0]
+    laws = [RegressionTree.leaf([0.0], slope=[[slope]]) for slope in slopes]
+    model = RegressionMixture([[w] for w in reversed(weights)], bias, laws, ["u"], schema=schema)
+    found = verify.range(model)
+    assert isinstance(found, Unknown)
+    assert "no input of the domain was found" in found.reason
 
 
 def test_a_proof_about_possible_rows_is_none_about_the_box_around_them():

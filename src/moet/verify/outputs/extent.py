@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -135,6 +135,10 @@ class _End:
         """Whether the bound that the output is clipped to is attained: no more is possible."""
         return self.clipped is not None and self.best >= self.clipped
 
+    def comes_close_to(self, bound: Fraction) -> bool:
+        """Whether what is attained is so near to a bound that nothing better is looked for."""
+        return self.at is not None and bound - Fraction(self.best) <= Fraction(_CLOSE) * _size(bound)
+
     @property
     def outermost(self) -> float:
         """The bound as a float64 number, rounded up."""
@@ -229,24 +233,27 @@ class _ExtentSearch:
         """Raise an end to what possible rows attain, and its bound to what they may: the most promising piece first."""
         # errors of the whole box: those of a piece are smaller, and the proof begins with the whole
         laws = Laws(self._mixture, self._lo, self._hi, rounded=True)
-        sure, pieces = Fraction(end.best), [self._piece(end, laws, 0, self._lo, self._hi)]
+        known, pieces = [], self._pieces(end, laws, 0, [(self._lo, self._hi)])
         for number in _count(MOST_PIECES):
-            piece = heapq.heappop(pieces)
-            if piece.bound <= Fraction(end.best) + Fraction(_CLOSE) * _size(piece.bound):
-                heapq.heappush(pieces, piece)
+            if not pieces or end.comes_close_to(pieces[0].bound):
                 break
+            piece = heapq.heappop(pieces)
             division = self._possible.division(piece.vertex, piece.lo, piece.hi)
             if division is None:
-                sure = max(sure, piece.bound)
-            else:
-                for k, part in enumerate(division.parts(piece.lo, piece.hi)):
-                    heapq.heappush(pieces, self._piece(end, laws, 2 * number + k + 1, *part))
-            if not pieces:
-                break
-        end.bound = max([sure, Fraction(end.best), *(piece.bound for piece in pieces)])
+                known.append(piece.bound)
+                continue
+            for part in self._pieces(end, laws, 2 * number + 1, division.parts(piece.lo, piece.hi)):
+                heapq.heappush(pieces, part)
+        attained = [] if end.at is None else [Fraction(end.best)]
+        end.bound = max([*known, *attained, *(piece.bound for piece in pieces)], default=ZERO)
 
-    def _piece(self, end: _End, laws: Laws, number: int, lo: Floats, hi: Floats) -> _Piece:
-        """What an end may attain in a box, and where."""
+    def _pieces(self, end: _End, laws: Laws, number: int, boxes: Sequence[tuple[Floats, Floats]]) -> list[_Piece]:
+        """What an end may attain in boxes, and where; none of those in which nobody answers."""
+        pieces = (self._piece(end, laws, number + k, lo, hi) for k, (lo, hi) in enumerate(boxes))
+        return [piece for piece in pieces if piece is not None]
+
+    def _piece(self, end: _End, laws: Laws, number: int, lo: Floats, hi: Floats) -> _Piece | None:
+        """What an end may attain in a box, and where; None if nobody answers there."""
         self._deadline.look()
         most, place = None, lo
         for polytope, own in self._leaves(laws, lo, hi):
@@ -257,11 +264,9 @@ class _ExtentSearch:
             self._look_at(self._possible.nearest(vertex), [end])
             if most is None or bound > most:
                 most, place = bound, vertex
-        least = Fraction(end.best) - 1 if end.at is not None else Fraction(0)
-        bound = least if most is None else most
-        if end.clipped is not None:
-            bound = min(bound, end.clipped)
-        return _Piece(-bound, number, lo, hi, place)
+        if most is None:
+            return None
+        return _Piece(-(most if end.clipped is None else min(most, end.clipped)), number, lo, hi, place)
 
     def _raise(self, end: _End, polytope: Polytope, law: Sum) -> None:
         """Raise an end to what one leaf attains, and its bound to what it may attain."""
@@ -275,11 +280,7 @@ class _ExtentSearch:
         bound = upper_bound(polytope, row, multipliers)
         for x in inputs_near(polytope, vertex):
             self._look_at(x, [end])
-            if (
-                bound is not None
-                and end.at is not None
-                and bound - Fraction(end.best) <= Fraction(_CLOSE) * _size(bound)
-            ):
+            if bound is not None and end.comes_close_to(bound):
                 break
         if end.at is not None:
             end.bound = max(end.bound, Fraction(end.best))
