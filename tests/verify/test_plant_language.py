@@ -269,6 +269,49 @@ def test_what_makes_no_sense_is_refused(changes, message):
         cart(**changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"period": None}, "needs the time between two looks"),
+        ({"initial": None}, "initial maps every state"),
+        ({"intial": {"x": 0}}, "did you mean 'initial'"),
+        ({"horizon": 3}, "its parts are actions, avoid"),
+        ({"disturbance": {"x": "0.1"}}, "name of its own"),
+        ({"initial": {"x": (0, float("nan")), "v": 0}}, "got nan"),
+        ({"initial": {"x": (1, 0), "v": 0}}, "is empty"),
+        ({"flow": {"x": "v", "v": "u + q"}}, "uses 'q'"),
+    ],
+)
+def test_slips_of_the_pen_are_told(changes, message):
+    with pytest.raises(InputError, match=message):
+        cart(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"domain": {"x": ("0.5", 1)}}, "widen the domain"),
+        ({"flow": {"x": "v / 0", "v": "u"}, "initial": {"x": 1, "v": 1}}, "equation of 'x' has no value"),
+        ({"flow": {"x": "sqrt(x - 2)", "v": "u"}}, "root of a negative number"),
+    ],
+)
+def test_equations_that_do_not_hold_of_first_states_are_told(changes, message):
+    with pytest.raises(InputError, match=message):
+        meets(BRAKE, cart(**changes), "x <= 2 until 1")
+
+
+def test_what_is_no_system_is_told():
+    with pytest.raises(InputError, match="expected a system"):
+        meets(BRAKE, {"x": 1}, "x <= 2 until 1")
+
+
+def test_a_division_by_zero_that_runs_may_meet_is_told():
+    verdict = meets(
+        BRAKE, cart(flow={"x": "v / (x + 0.001)", "v": "u"}, initial={"x": (0, 1), "v": -1}), "x <= 2 until 1"
+    )
+    assert "(in )" not in verdict.reason
+
+
 def test_systems_with_actions_have_one_box_and_no_schedule():
     description = {"states": ["x"], "actions": ["a", "b"], "matrix": [[1]], "offsets": [[0], [1]], "safe": ["x <= 9"]}
     with pytest.raises(InputError, match="one box"):

@@ -224,6 +224,8 @@ def meets(
     True
     """
     deadline = Deadline(timeout, cpu_limit)
+    if not isinstance(system, System):
+        raise InputError(f"expected a system, such as systems.SampledSystem(...), got {type(system).__name__}")
     if not _is_controlled(system):
         raise InputError("meets is about systems with controls; ask safe or reaches about systems with actions")
     read = spec if isinstance(spec, Spec) else Spec.read(spec, system.states)

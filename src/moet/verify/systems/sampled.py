@@ -89,7 +89,7 @@ class SampledSystem(System):
         *,
         flow: Mapping[str, str],
         controls: Mapping[str, Any] | None = None,
-        period: Number,
+        period: Number | None = None,
         actions: Mapping[str, Mapping[str, Any]] | None = None,
         let: Mapping[str, str] | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -109,12 +109,19 @@ class SampledSystem(System):
             raise InputError(f"{sorted(twice)} cannot both flow and be in the memory")
         states = (*flow, *memory)
         super().__init__(name, states=states, controls=controls, actions=actions or (), **description)
+        if period is None:
+            raise InputError(f"the system {name!r} needs the time between two looks of the policy, as in period='0.1'")
         self.period = exact(period)
         if self.period <= 0:
             raise InputError(f"the period must be a positive number, got {period!r}")
         self.parameters = named_intervals(parameters or {}, "parameters")
         signals = {key: (-exact(v), exact(v)) if isinstance(v, Number) else v for key, v in (disturbance or {}).items()}
         self.signals = named_intervals(signals, "disturbance")
+        if pushed := set(self.signals) & set(self.states):
+            raise InputError(
+                f"{sorted(pushed)} are states: a disturbance of a flow is a signal with a name of its own, as in "
+                "flow={'x': 'u + gust'}, disturbance={'gust': '0.1'}"
+            )
         self.schedule = read_schedule(schedule)
         given = [*self.states, *self.controls, *self.parameters, *self.signals, *self.schedule]
         check_identifiers([*given, *(let or {})], FUNCTIONS)

@@ -10,8 +10,10 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -108,7 +110,7 @@ class System(ABC):
         states: Sequence[str],
         actions: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
         controls: Mapping[str, Any] | None = None,
-        initial: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        initial: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         initial_where: Sequence[str | HalfSpace] = (),
         safe: Sequence[str | HalfSpace] = (),
         avoid: Sequence[Sequence[str | HalfSpace]] = (),
@@ -118,7 +120,10 @@ class System(ABC):
         disturbance: Mapping[str, Any] | None = None,
         observation_error: Mapping[str, Number] | None = None,
         float32_observations: bool = False,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise InputError(_no_such_part(name, type(self), next(iter(unknown))))
         (self.name,) = distinct_names([name], "the name of a system")
         self.schedule: Schedule = {}
         self.states = distinct_names(states, "states")
@@ -282,3 +287,11 @@ class System(ABC):
     def __repr__(self) -> str:
         acting = f"controls={list(self.controls)}" if self.controls else f"actions={list(self.actions)}"
         return f"{type(self).__name__}({self.name!r}, states={list(self.states)}, {acting})"
+
+
+def _no_such_part(name: str, kind: type[System], part: str) -> str:
+    """What to say of a part that systems of a kind do not have."""
+    parts = {*signature(System).parameters, *signature(kind).parameters} - {"name", "unknown", "description"}
+    close = get_close_matches(part, parts, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"its parts are {', '.join(sorted(parts))}"
+    return f"the system {name!r} has a part {part!r} that a {kind.__name__} does not have; {meant}"

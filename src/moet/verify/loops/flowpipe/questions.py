@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from moet.errors import InputError
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.limits import Deadline, Progress
 from moet.verify.result import Verdict
 from moet.verify.spec import Requirement, always, never, reached
+from moet.verify.systems.description import Side, scheduled
+from moet.verify.systems.discrete import AffineSystem
+from moet.verify.systems.equations import PLAIN_FLOATS
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
@@ -24,10 +29,40 @@ def asked(
     from moet.verify.loops.flowpipe.search import FlowpipeSearch
 
     mixture = acting_model(model, system)
+    _check_first_states(system)
     follow = FlowpipeSearch(mixture, system, spec, deadline, seed).decide
     if not isinstance(mixture, RegressionMixture) or not is_asked(mixture, system, spec):
         return follow
     return lambda progress: held_for_ever(mixture, system, spec, deadline) or follow(progress)
+
+
+def _check_first_states(system: System) -> None:
+    """Complain about first states that the description does not hold of."""
+    for k, (name, side) in enumerate(zip(system.states, system.domain, strict=True)):
+        unit = [Fraction(int(i == k)) for i in range(system.n_states)]
+        low, high = -system.first.most([-a for a in unit]), system.first.most(unit)
+        if side is not None and not side[0] <= low <= high <= side[1]:
+            raise InputError(
+                f"{name!r} is from {low} to {high} at first, and the domain, where the equations hold, is from "
+                f"{side[0]} to {side[1]}: widen the domain, or narrow initial"
+            )
+    for box in system.first.boxes if not isinstance(system, AffineSystem) else ():
+        for name, value in zip(system.states, _in_the_middle(system, box), strict=True):
+            if not np.isfinite(value):
+                raise InputError(
+                    f"the equation of {name!r} has no value in the middle of the first states: it divides by zero "
+                    "there, or takes the root of a negative number"
+                )
+
+
+def _in_the_middle(system: Any, box: Sequence[Side]) -> list[Any]:
+    """Values of the equations where all numbers are in the middle of their limits."""
+    sides = dict(zip(system.states, box, strict=True)) | system.controls
+    if isinstance(system, SampledSystem):
+        sides |= system.parameters | system.signals
+    middles = {name: np.float64((low + high) / 2) for name, (low, high) in sides.items()}
+    with np.errstate(all="ignore"):
+        return list(system.equations(middles | scheduled(system.schedule, 0), PLAIN_FLOATS))
 
 
 def staying_safe(system: System, steps: int | None) -> list[Requirement]:

@@ -300,8 +300,9 @@ class FlowpipeSearch:
         names = self.system.states
         blamed = [name for name, a in zip(names, failure.row, strict=False) if abs(a) > 1e-9]
         when = f"time {failure.time:g}" if self._is_flow else f"step {failure.time:g}"
+        where = f" (in {', '.join(blamed)})" if blamed else ""
         return (
-            f"the sets that runs are kept in are too wide: at {when} {failure} (in {', '.join(blamed)}), "
+            f"the sets that runs are kept in are too wide: at {when} {failure}{where}, "
             f"after {self.n_parts} parts of the first states were proved; ask about fewer steps or fewer first states, "
             "allow more time, or use a policy with fewer or smoother laws"
         )
