@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -63,3 +64,16 @@ def shown():
 @pytest.mark.parametrize("thing", list(shown()))
 def test_what_is_public_has_an_example(thing):
     assert "Examples\n--------\n>>> " in inspect.getdoc(thing)
+
+
+def referred_to(thing):
+    """Titles under References in the docstring of a public name."""
+    listed = re.search(r"References\n-+\n(.*?)(?:\n\n|\Z)", inspect.getdoc(thing), re.DOTALL)
+    return re.findall(r"\*(.+?)\*", " ".join(listed[1].split())) if listed else []
+
+
+def test_what_docstrings_refer_to_stands_in_the_bibliography():
+    page = " ".join((Path(__file__).parents[1] / "docs" / "bibliography.md").read_text(encoding="utf-8").split())
+    titles = {title for case in shown() for title in referred_to(case.values[0])}
+    assert len(titles) > 10
+    assert not {title for title in titles if title not in page}

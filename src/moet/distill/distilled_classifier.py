@@ -57,6 +57,10 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Columns ``name=value`` of a table with column names, and a column ``name``, say the same thing in several ways: they
     are exchanged together, so that a made row has one category as a real one has.
 
+    References
+    ----------
+    - L. Breiman, N. Shang. *Born Again Trees.* Technical report, University of California, Berkeley, 1996.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

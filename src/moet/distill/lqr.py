@@ -55,6 +55,10 @@ def safe_law(system: System, *, cpu_limit: float = 60.0, widen: bool = True) -> 
     widen : bool
         Whether to look for a larger set than the proof needs, for the sake of a shield.
 
+    References
+    ----------
+    - R. Kalman. *Contributions to the Theory of Optimal Control.* Boletín de la Sociedad Matemática Mexicana 5, 1960.
+
     Examples
     --------
     >>> from moet.distill import safe_law

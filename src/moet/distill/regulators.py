@@ -57,6 +57,10 @@ def control_law(system: System, *, cpu_limit: float = 60.0, widen: bool = False)
         Whether to look at all laws and take the one that holds most states, instead of the first that is proved: a
         shield replaces the less, the more states its policy can hold.
 
+    References
+    ----------
+    - R. Kalman. *Contributions to the Theory of Optimal Control.* Boletín de la Sociedad Matemática Mexicana 5, 1960.
+
     Examples
     --------
     >>> from moet.distill import control_law

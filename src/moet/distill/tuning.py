@@ -135,6 +135,11 @@ def tune(
         Never worse than the start on the last episodes for selection, by neither figure: if nothing better was found,
         it is the start. ``provenance["tuned"]`` says what was done, and how both did there.
 
+    References
+    ----------
+    - N. Hansen, A. Ostermeier. *Completely Derandomized Self-Adaptation in Evolution Strategies.* Evolutionary
+      Computation 9, 2001.
+
     Examples
     --------
     >>> from moet import RegressionMixture, RegressionTree

@@ -21,6 +21,10 @@ def smt2(model: object) -> str:
     model : Mixture, RegressionMixture, fitted estimator, policy, or path of a model file
         What to write. Soft mixtures of several experts are refused.
 
+    References
+    ----------
+    - C. Barrett, P. Fontaine, C. Tinelli. *The SMT-LIB Standard.* Technical report, The University of Iowa.
+
     Examples
     --------
     >>> from moet import Mixture, Tree

@@ -129,6 +129,14 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     log_likelihoods_ : list of float
         Mean log-likelihood per round of that run.
 
+    References
+    ----------
+    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+      Networks 151, 2022.
+    - M. Jordan, R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
+    - L. Breiman, J. Friedman, R. Olshen, C. Stone. *Classification and Regression Trees.* Wadsworth, 1984.
+    - J. Friedman. *Greedy Function Approximation: A Gradient Boosting Machine.* Annals of Statistics 29, 2001.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

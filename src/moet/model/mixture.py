@@ -51,6 +51,12 @@ class Mixture(BaseMixture):
         Of a soft mixture: its probabilities are the softmax of its votes times this number. By default the votes are
         the probabilities. The answer, the first largest vote, is the same.
 
+    References
+    ----------
+    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+      Networks 151, 2022.
+    - M. Jordan, R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
+
     Examples
     --------
     >>> from moet import Mixture, Tree

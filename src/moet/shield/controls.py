@@ -59,6 +59,12 @@ class ControlShield:
     CertificateError
         If the exact checker refuses the certificate, or the numbers of the shield.
 
+    References
+    ----------
+    - M. Alshiekh et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
+    - E. Gilbert, K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
+      Output Admissible Sets.* IEEE Transactions on Automatic Control 36, 1991.
+
     Examples
     --------
     >>> from moet.distill import control_law

@@ -57,6 +57,10 @@ class GoalShield(LookAhead):
     CertificateError
         If the exact checker refuses the certificate, or the numbers of the shield.
 
+    References
+    ----------
+    - M. Alshiekh et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
+
     Examples
     --------
     >>> import moet

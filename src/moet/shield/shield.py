@@ -55,6 +55,10 @@ class Shield(LookAhead):
     CertificateError
         If the exact checker refuses the certificate, or the numbers of the shield.
 
+    References
+    ----------
+    - M. Alshiekh et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
+
     Examples
     --------
     >>> import moet

@@ -43,6 +43,10 @@ def check(
         If the certificate does not prove its claim about these subjects; the message says where it fails. Whatever
         else may be wrong with what was given ends in this error, too.
 
+    References
+    ----------
+    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+
     Examples
     --------
     >>> from moet import Mixture, Tree

@@ -75,6 +75,12 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
+    References
+    ----------
+    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+      Networks 151, 2022.
+    - M. Jordan, R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
+
     Examples
     --------
     >>> import numpy as np

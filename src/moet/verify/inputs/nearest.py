@@ -80,6 +80,11 @@ def closest(
     seed : int
         Seed of the random search for a first upper bound.
 
+    References
+    ----------
+    - S. Wachter, B. Mittelstadt, C. Russell. *Counterfactual Explanations Without Opening the Black Box.* Harvard
+      Journal of Law & Technology 31, 2018.
+
     Examples
     --------
     >>> from moet import Mixture, Tree

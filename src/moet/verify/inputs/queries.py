@@ -80,6 +80,10 @@ def always(
     seed : int
         Seed of the random search for a counterexample.
 
+    References
+    ----------
+    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+
     Examples
     --------
     >>> from moet import RegressionMixture, RegressionTree, verify
@@ -184,6 +188,10 @@ def equivalent(
         Seconds of CPU time after which the answer is Unknown.
     seed : int
         Seed of the random search for a counterexample.
+
+    References
+    ----------
+    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
 
     Examples
     --------

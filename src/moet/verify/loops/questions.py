@@ -82,6 +82,14 @@ def safe(
     Unknown
         With the reason.
 
+    References
+    ----------
+    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+      Networks 151, 2022.
+    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+    - E. Gilbert, K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
+      Output Admissible Sets.* IEEE Transactions on Automatic Control 36, 1991.
+
     Examples
     --------
     >>> from moet import Mixture, Tree
@@ -209,6 +217,13 @@ def meets(
     -------
     Proved, Refuted or Unknown
         As for :func:`safe`.
+
+    References
+    ----------
+    - M. Althoff, O. Stursberg, M. Buss. *Reachability Analysis of Nonlinear Systems with Uncertain Parameters Using
+      Conservative Linearization.* CDC 2008.
+    - E. Gilbert, K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
+      Output Admissible Sets.* IEEE Transactions on Automatic Control 36, 1991.
 
     Examples
     --------

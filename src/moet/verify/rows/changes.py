@@ -82,6 +82,11 @@ def recourse(
     seed : int
         Seed of the random search for a first row.
 
+    References
+    ----------
+    - B. Ustun, A. Spangher, Y. Liu. *Actionable Recourse in Linear Classification.* Conference on Fairness,
+      Accountability, and Transparency 2019.
+
     Examples
     --------
     >>> import pandas as pd

@@ -55,6 +55,10 @@ def robust(
     verbose : bool
         Whether to show progress on stderr.
 
+    References
+    ----------
+    - L. Devos, W. Meert, J. Davis. *Versatile Verification of Tree Ensembles.* ICML 2021.
+
     Examples
     --------
     >>> import pandas as pd
