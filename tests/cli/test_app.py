@@ -5,11 +5,13 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.main import get_command
 
 import moet
+from moet.__main__ import main
 from moet.cli.app import app
 from moet.cli.output import Exit, write_text
 from tests.processes import LIMIT, started, stopped, wait_until
@@ -112,6 +114,19 @@ def test_an_error_is_one_line_without_a_traceback():
     assert (result.returncode, result.stdout) == (Exit.USAGE, "")
     assert result.stderr.startswith("moet: error: cannot load missing.moet.json: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("moment", ["importing", "running"])
+def test_an_interrupt_before_there_is_a_command_is_short(moment, monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    half_imported = ModuleType("moet.cli.app")
+    setattr(half_imported, "__getattr__" if moment == "importing" else "main", interrupt)
+    monkeypatch.setitem(sys.modules, "moet.cli.app", half_imported)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, capsys.readouterr().err) == (130, "moet: interrupted\n")
 
 
 @pytest.mark.processes
