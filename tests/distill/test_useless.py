@@ -52,3 +52,10 @@ def test_one_action_in_a_few_steps_that_win_is_not_suspected():
 def test_play_no_better_than_chance_is_told():
     (message,) = told(CARTPOLE, lambda rows: (rows[:, 2] < 0).astype(np.int64), list(range(5)))
     assert "plays no better than chance: mean reward 8.60 against 26.00" in message
+
+
+def test_numbers_that_hardly_change_are_one_action():
+    task = resolve("MountainCarContinuous-v0")
+    (message,) = told(task, lambda rows: 0.2 + 0.1 * rows[:, 1:], [1])
+    assert "always acts alike: [0.2] in all 999 steps of 1 episodes" in message
+    assert told(task, load("MountainCarContinuous-v0").act, [1, 2]) == []

@@ -95,7 +95,7 @@ def test_an_episode_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch)
     action = np.zeros(1, np.int64)
     for _ in range(49):
         batch.step(action)
-    with pytest.raises(TaskError, match=r"endless has not ended after 50 steps.*TimeLimit"):
+    with pytest.raises(TaskError, match=r"endless has not ended after 50 steps.*TimeLimit.*MODULE:ID"):
         batch.step(action)
 
 

@@ -22,6 +22,9 @@ _NEXT = (
 MANY_STEPS = 100
 """In fewer, a good player may happen to need one action only."""
 
+HARDLY = 0.01
+"""Of the range of a number: actions that differ by no more are one and the same for all that can be learned."""
+
 
 def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     """Warn of a teacher that always acts alike, or plays no better than chance.
@@ -37,18 +40,26 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     count, steps = len(played.lengths), len(played.actions)
     reward = played.returns.mean()
     chance = reward_of_chance(task, seeds)
-    alike = (task.continuous or len(task.action_names) > 1) and bool((played.actions == played.actions[0]).all())
+    alike = _acts_alike(task, played.actions)
     if reward > chance and not (alike and steps >= MANY_STEPS):
         return
     if alike:
         first = played.actions[0]
-        action = first.tolist() if task.continuous else repr(task.action_names[int(first)])
+        action = np.round(first, 4).tolist() if task.continuous else repr(task.action_names[int(first)])
         problem = f"always acts alike: {action} in all {steps} steps of {count} episodes"
     else:
         problem = (
             f"plays no better than chance: mean reward {reward:.2f} against {chance:.2f} on the same {count} episodes"
         )
     warnings.warn(f"the teacher {problem}. {_NEXT}", MoetWarning, stacklevel=4)
+
+
+def _acts_alike(task: Task, actions: NDArray[Any]) -> bool:
+    """Whether one action does for all steps, where there are several to choose from."""
+    if task.box is None:
+        return len(task.action_names) > 1 and bool((actions == actions[0]).all())
+    widths = np.subtract(task.box.high, task.box.low)
+    return bool((np.ptp(actions, axis=0) <= HARDLY * widths).all())
 
 
 def reward_of_chance(task: Task, seeds: Sequence[int]) -> float:
