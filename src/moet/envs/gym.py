@@ -146,9 +146,10 @@ class GymBatch:
         self._elapsed += 1
         if not self._has_limit and (self._elapsed[~(terminated | truncated)] >= ENDLESS).any():
             raise TaskError(
-                f"an episode of {self._name} has not ended after {ENDLESS} steps; give it a time limit. In Python, take "
-                "a function in place of its name: lambda: gymnasium.wrappers.TimeLimit(gymnasium.make(...), 1000); for "
-                "the command line, register such an id in a module: moet distill MODULE:ID ..."
+                f"an episode of {self._name} has not ended after {ENDLESS} steps; give it a time limit. "
+                "In Python, take a function instead of its name: "
+                "lambda: gymnasium.wrappers.TimeLimit(gymnasium.make(...), 1000); "
+                "for the command line, register such an id in a module: moet distill MODULE:ID ..."
             )
         return Step(observations, rewards, terminated, truncated)
 
