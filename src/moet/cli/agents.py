@@ -60,10 +60,15 @@ class Named(NamedTuple):
 
 
 def chosen_task(task: str | None, env: str | None) -> Task:
-    """The task named on the command line, from the catalogue or by its Gymnasium id."""
+    """The task named on the command line, from the catalogue, by its Gymnasium id, or as the file of a plant."""
     from moet.envs.catalog import resolve
 
     match task, env:
+        case (str(name), None) | (None, str(name)) if name.endswith(".json"):
+            from moet.distill.plant import plant_task
+            from moet.verify import systems
+
+            return plant_task(systems.load(name))
         case (str(name), None) | (None, str(name)):
             return resolve(name)
     raise InputError("name a task, see `moet tasks`, or a Gymnasium id: moet distill CartPole-v1 --sb3 agent.zip")

@@ -26,7 +26,17 @@ from moet.cli.agents import (
 from moet.cli.choices import Importance, Seed, Selection, Weighting
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
-from moet.cli.proved import Front, Prove, Steps, chosen_system, proof_document, proof_exit, proof_report, save_proof
+from moet.cli.proved import (
+    Front,
+    Prove,
+    Steps,
+    Within,
+    chosen_system,
+    proof_document,
+    proof_exit,
+    proof_report,
+    save_proof,
+)
 from moet.cli.sizes import Budget, Depth, Digits, Experts, Hard, size_report
 from moet.errors import InputError
 
@@ -34,7 +44,8 @@ from moet.errors import InputError
 def distill(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as policy.moet.json.")],
     task: Annotated[
-        str | None, typer.Argument(help="Task of the catalogue (`moet tasks`), or any Gymnasium id.")
+        str | None,
+        typer.Argument(help="Task of the catalogue (`moet tasks`), any Gymnasium id, or the file of a plant."),
     ] = None,
     env: Annotated[str | None, typer.Option(hidden=True, help="Another way to name the task.")] = None,
     sb3: Sb3 = None,
@@ -98,6 +109,7 @@ def distill(
     ] = None,
     prove: Prove = None,
     steps: Steps = None,
+    within: Within = None,
     front: Front = None,
     seed: Seed = 0,
     workers: Workers = 1,
@@ -113,10 +125,11 @@ def distill(
     A run that was interrupted goes on where it stopped when the same command is given again.
 
     With --prove the run goes on until the policy is proved, or has a shield that is: exit code 0 then, 1 if it was
-    refuted and 3 if that is not known.
+    refuted and 3 if that is not known. A plant with controls, plant.json, is played itself: `moet distill plant.json
+    --onnx net.onnx --prove plant.json`.
     """
     check_writable(output)
-    system = chosen_system(prove, steps, front)
+    system = chosen_system(prove, steps, within, front)
     _check_student(experts, depth, hard, boosted, tree, budget)
     named = Named(sb3, arrays, onnx, torch, folder, agent)
     if data is not None:
@@ -158,6 +171,7 @@ def distill(
             checkpoint=saved,
             prove=system,
             steps=steps,
+            within=within,
             verbose=1,
         )
     except KeyboardInterrupt:
@@ -184,7 +198,7 @@ def distill(
         )
         raise typer.Exit(proof_exit(result))
     kept = {"kept": f"student {result.selected} of {len(result.history)}", "saved to": str(output)}
-    proof = {} if system is None else proof_report(result, system, written)
+    proof = {} if prove is None else proof_report(result, prove, within, written)
     size = size_report(result.front, result.taken, result.tolerance, "reward")
     print_report(evaluation_report(found) | size | kept | proof)
     raise typer.Exit(proof_exit(result))

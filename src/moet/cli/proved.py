@@ -22,15 +22,18 @@ Prove = Annotated[
     ),
 ]
 Steps = Annotated[int | None, typer.Option(min=0, help="With --prove: for so many steps; for ever by default.")]
+Within = Annotated[
+    int | None, typer.Option(min=1, help="With --prove: that the system's goal is reached in so many steps.")
+]
 Front = Annotated[
     Path | None, typer.Option(help="With --prove: file to draw fidelity against what is proved to, such as front.png.")
 ]
 
 
-def chosen_system(prove: str | None, steps: int | None, front: Path | None) -> System | None:
+def chosen_system(prove: str | None, steps: int | None, within: int | None, front: Path | None) -> System | None:
     """The system that is asked about, if any."""
     if prove is None:
-        for option, value in (("--steps", steps), ("--front", front)):
+        for option, value in (("--steps", steps), ("--within", within), ("--front", front)):
             if value is not None:
                 raise InputError(f"{option} goes with --prove, the system to be kept safe")
         return None
@@ -57,25 +60,26 @@ def save_proof(run: Distillation, output: Path, front: Path | None) -> dict[str,
     return written
 
 
-def proof_report(run: Distillation, system: System, written: dict[str, Path]) -> dict[str, str]:
-    """What was proved, for people."""
+def proof_report(run: Distillation, system: str, within: int | None, written: dict[str, Path]) -> dict[str, str]:
+    """What was proved, for people; the system as they named it."""
     assert run.verdict is not None
-    report = {"proof": f"{name_of(run.verdict)}: safe in {system.name}"}
+    what = "safe in" if within is None else f"at the goal within {within} steps in"
+    report = {"proof": f"{name_of(run.verdict)}: {what} {system}"}
     if reason := getattr(run.verdict, "reason", None):
         report["reason"] = reason
     if run.teacher_failure is not None:
         last = ", ".join(f"{value:.3g}" for value in run.teacher_failure.states[-1])
-        report["teacher"] = (
-            f"is unsafe itself after {len(run.teacher_failure.actions)} steps of a simulated run, at {last}"
-        )
+        wrong = "is unsafe itself" if within is None else "is not at the goal itself"
+        report["teacher"] = f"{wrong} after {len(run.teacher_failure.actions)} steps of a simulated run, at {last}"
     if run.shield is not None:
-        report["shield"] = f"replaces {run.overridden:.2%} of the actions; safe for ever with it"
+        promise = "safe for ever" if within is None else "at the goal in time"
+        report["shield"] = f"replaces {run.overridden:.2%} of the actions; {promise} with it"
     elif run.given_up:
         report["given up"] = f"{run.given_up:.4f} of fidelity, {run.candidates[run.kept or 0].share:.0%} of the way"
     report |= {name: str(path) for name, path in written.items()}
     if run.certificate is not None:
         guarding = written.get("guard", "POLICY")
-        report["check with"] = f"moet check {written['certificate']} {guarding} {system.name}"
+        report["check with"] = f"moet check {written['certificate']} {guarding} {system}"
     return report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
 from moet.model.file import Model
 from moet.shield.controls import ControlShield
+from moet.shield.goals import GoalShield
 from moet.shield.shield import Shield
 from moet.teachers.teacher import Teacher
 from moet.verify.loops.interval_replay import idle_disturbance, seen
@@ -27,6 +28,7 @@ from moet.verify.systems.controls import observed
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
+AnyShield = Shield | GoalShield | ControlShield
 
 LONG = 5000
 """Steps that the teacher is simulated for."""
@@ -39,13 +41,14 @@ _MOST_CORNERS = 64
 
 
 class Loop(NamedTuple):
-    """What a policy is to be proved of, and how it is judged."""
+    """What a policy is to be proved of, and how it is judged; ``within`` so many steps it is to reach the goal."""
 
     teacher: Teacher
     task: Task
     system: System
     steps: int | None
     seed: int
+    within: int | None = None
 
 
 def failing_run(teacher: Teacher, system: System, n_steps: int = LONG) -> Trace | None:
@@ -87,7 +90,7 @@ def candidate_of(name: str, share: float, mixture: Model, verdict: Verdict, loop
 
 
 def decided(
-    run: Distillation, candidates: list[Candidate], guard: Callable[[], Shield | ControlShield] | None, loop: Loop
+    run: Distillation, candidates: list[Candidate], guard: Callable[[], AnyShield] | None, loop: Loop
 ) -> Distillation:
     """Keep the most faithful of what was proved, or put the free student behind a shield."""
     free = candidates[0]
@@ -108,16 +111,20 @@ def _policy(run: Distillation, candidate: Candidate, loop: Loop) -> Policy:
     return replace(Policy.of(candidate.mixture, loop.task), provenance=provenance)
 
 
-def _overridden(mixture: Model, shield: Shield | ControlShield, loop: Loop) -> float:
+def _overridden(mixture: Model, shield: AnyShield, loop: Loop) -> float:
     """Share of the student's actions that the shield replaces, in play."""
     policy = Policy.of(mixture, loop.task)
-    counts = [0, 0]
+    counts, steps = [0, 0], count()
 
     def act(observations: Floats) -> NDArray[Any]:
-        wanted = policy.act(observations)
+        wanted, done = policy.act(observations), next(steps)
         if loop.task.box is not None:
             wanted = loop.task.box.clipped(wanted)
-        taken = shield.act_many(observations, wanted)
+        taken: NDArray[Any]
+        if isinstance(shield, GoalShield):  # all episodes begin together
+            taken = shield.act_many(observations, wanted, max(shield.within - done, 0))
+        else:
+            taken = shield.act_many(observations, wanted)
         counts[0] += int(np.count_nonzero((taken != wanted).reshape(len(taken), -1).any(axis=1)))
         counts[1] += len(taken)
         return taken

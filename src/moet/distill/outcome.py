@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from moet.model.file import Model
     from moet.shield.controls import ControlShield
+    from moet.shield.goals import GoalShield
     from moet.shield.shield import Shield
     from moet.verify.checker.certificate import Certificate
     from moet.verify.result import Trace, Verdict
@@ -49,8 +50,8 @@ class Candidate(NamedTuple):
 
     ``name`` is ``"student"``, ``"taught"`` (fitted again with the run that refuted it) or ``"line"``, which is a
     ``share`` of the way from a linear student to a safe law, or the name of a state: so, too, but only what the gate
-    makes of this state is moved; ``verdict`` is ``"proved"``, ``"refuted"`` or
-    ``"unknown"``, in ``seconds`` of CPU time, and ``answer`` all of it.
+    makes of this state is moved; on the way to a goal it may be a size, such as ``"E2-D1"``. ``verdict`` is
+    ``"proved"``, ``"refuted"`` or ``"unknown"``, in ``seconds`` of CPU time, and ``answer`` all of it.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Distillation:
     tolerance : float or None
     verdict : Verdict or None
         Of the policy, if a proof was asked for.
-    shield : Shield, ControlShield or None
+    shield : Shield, GoalShield, ControlShield or None
         What guards the policy, if it could not be proved without giving up too much.
     overridden : float or None
         Share of the policy's actions that the shield replaces in play.
@@ -95,7 +96,7 @@ class Distillation:
     kept : int or None
         Which of them is the policy.
     teacher_failure : Trace or None
-        A simulated run in which the teacher itself leaves the safe set.
+        A simulated run in which the teacher itself leaves the safe set, or does not reach the goal.
     """
 
     policy: Policy
@@ -107,7 +108,7 @@ class Distillation:
     taken: int | None = None
     tolerance: float | None = None
     verdict: Verdict | None = None
-    shield: Shield | ControlShield | None = None
+    shield: Shield | GoalShield | ControlShield | None = None
     overridden: float | None = None
     candidates: tuple[Candidate, ...] = ()
     kept: int | None = None

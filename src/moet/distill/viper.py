@@ -48,6 +48,7 @@ def distill(
     checkpoint: str | Path | Store | None = None,
     prove: System | None = None,
     steps: int | None = None,
+    within: int | None = None,
     verbose: int = 0,
 ) -> Distillation:
     """Train a small student to act as a teacher does, on the states the student itself gets into.
@@ -108,6 +109,8 @@ def distill(
         controls, what it shows to a policy.
     steps : int, optional
         For how many steps; for ever by default.
+    within : int, optional
+        Prove instead that the goal of the system is reached in so many steps; see :mod:`moet.distill.prove_goal`.
     verbose : int
         1 shows a progress bar on stderr.
 
@@ -143,8 +146,10 @@ def distill(
     settings.check(iterations)
     if student is not None and budget is not None:
         raise InputError("budget is for finding a size; a given student takes as long as its iterations")
-    if prove is None and steps is not None:
-        raise InputError("steps is for how long to prove safety; name the system: prove=systems.cartpole()")
+    if prove is None and (steps is not None or within is not None):
+        raise InputError("steps and within say what to prove; name the system: prove=systems.cartpole()")
+    if steps is not None and within is not None:
+        raise InputError("steps is about safety, and within about the goal: one of them is proved, leave the other out")
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
         if student is None:
@@ -160,7 +165,7 @@ def distill(
     from moet.distill.judging import Loop
     from moet.distill.prove import proved
 
-    return proved(found, student, Loop(teacher, task, prove, steps, seed), log.info)
+    return proved(found, student, Loop(teacher, task, prove, steps, seed, within), log.info)
 
 
 def _rounds(task: Task, *told: int | None) -> Rounds:

@@ -1,0 +1,103 @@
+"""Distil agents of MountainCar and Pendulum until they are proved, or shielded: some seeds each.
+
+    python benchmarks/prove_tasks.py --seeds 5 --keep rows.json
+
+MountainCar: the bundled agent is to reach the flag from every first state within 200 steps, which is Gymnasium's limit.
+Pendulum with three torques, and with any torque up to 2: begun near the top, it is to stay in the upper half for ever.
+Printed are what came out, fidelity to the teacher and reward of fresh episodes, the share of actions that a shield
+replaced, and CPU seconds of everything, compiling apart. Rows that the kept file has are not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from harness import Results, Row
+
+from moet import MoETClassifier, MoETRegressor, teachers
+from moet.distill import distill, evaluate
+from moet.jit import cpu_seconds_of_compiling
+from moet.verify import systems
+
+
+def continuous_pendulum() -> systems.NonlinearSystem:
+    """Gymnasium's Pendulum-v1 near the top, whose torque is any number up to 2."""
+    three = systems.pendulum()
+    return systems.NonlinearSystem(
+        "pendulum_continuous",
+        states=three.states,
+        controls={"torque": (-2, 2)},
+        let=dict(three.let),
+        step=dict(zip(three.states, three.step, strict=True)) if not isinstance(three.step, dict) else three.step,
+        initial=dict(zip(three.states, three.initial, strict=True)),
+        safe=list(three.safe),
+        domain=dict(zip(three.states, three.domain, strict=True)),
+        disturbance=dict(zip(three.states, three.disturbance, strict=True)),
+        float32_observations=True,
+    )
+
+
+TASKS: dict[str, tuple[str, Any, dict[str, Any], Any]] = {
+    "mountaincar": (
+        "mountaincar",
+        systems.mountaincar,
+        {"within": 200},
+        lambda: MoETClassifier(n_experts=4, max_depth=2, prediction="hard"),
+    ),
+    "pendulum, three torques": (
+        "pendulum",
+        systems.pendulum,
+        {},
+        lambda: MoETClassifier(n_experts=4, max_depth=2, prediction="hard"),
+    ),
+    "pendulum, any torque": (
+        "Pendulum-v1",
+        continuous_pendulum,
+        {},
+        lambda: MoETRegressor(n_experts=2, max_depth=1, leaf="affine", prediction="hard"),
+    ),
+}
+
+
+def certified(task: str, seed: int, iterations: int) -> Row:
+    """What comes out for one task and one seed."""
+    name, system, asked, student = TASKS[task]
+    teacher = teachers.load(name)
+    start, compiled = time.process_time(), cpu_seconds_of_compiling()
+    run = distill(teacher, name, student(), iterations=iterations, seed=seed, prove=system(), **asked)
+    seconds = time.process_time() - start - (cpu_seconds_of_compiling() - compiled)
+    found = evaluate(run.policy, episodes=50, seed=seed, teacher=teacher)
+    return {
+        "how": "shielded" if run.shield else type(run.verdict).__name__,
+        "reason": getattr(run.verdict, "reason", None),
+        "fidelity": round(found.fidelity, 4),
+        "reward": round(found.reward, 2),
+        "free fidelity": round(run.candidates[0].fidelity, 4),
+        "overridden": run.overridden,
+        "kept": None if run.kept is None else run.candidates[run.kept].name,
+        "teacher fails after": run.teacher_failure and len(run.teacher_failure.actions),
+        "asked": [f"{one.name}: {one.verdict}, {one.seconds:.0f} s" for one in run.candidates],
+        "seconds": round(seconds, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS))
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    results = Results(options.keep)
+    for seed in range(options.seeds):
+        for task in options.tasks:
+            row = results.measure(certified, task=task, seed=seed, iterations=options.iterations)
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
