@@ -25,18 +25,25 @@ from moet.verify import systems
 
 
 def continuous_pendulum() -> systems.NonlinearSystem:
-    """Gymnasium's Pendulum-v1 near the top, whose torque is any number up to 2."""
-    three = systems.pendulum()
+    """Gymnasium's Pendulum-v1 near the top, whose torque is any number up to 2; it must stay within 60 degrees."""
     return systems.NonlinearSystem(
         "pendulum_continuous",
-        states=three.states,
+        states=("cos_angle", "sin_angle", "angular_velocity"),
         controls={"torque": (-2, 2)},
-        let=dict(three.let),
-        step=dict(zip(three.states, three.step, strict=True)) if not isinstance(three.step, dict) else three.step,
-        initial=dict(zip(three.states, three.initial, strict=True)),
-        safe=list(three.safe),
-        domain=dict(zip(three.states, three.domain, strict=True)),
-        disturbance=dict(zip(three.states, three.disturbance, strict=True)),
+        let={
+            "speed": "min(max(angular_velocity + 0.05 * (15 * sin_angle + 3 * torque), -8), 8)",
+            "sine": "sin_angle * cos(0.05 * speed) + cos_angle * sin(0.05 * speed)",
+        },
+        step={
+            # the cosine, as long as it is at least a half, which the safe set says
+            "cos_angle": "sqrt(max(1 - sine**2, 0.25))",
+            "sin_angle": "sine",
+            "angular_velocity": "speed",
+        },
+        initial={"cos_angle": ("0.99", 1), "sin_angle": ("-0.1", "0.1"), "angular_velocity": ("-0.1", "0.1")},
+        safe=["cos_angle >= 0.5"],
+        domain={"cos_angle": (-2, 2), "sin_angle": (-2, 2), "angular_velocity": (-9, 9)},
+        disturbance={name: "1/1000000000000" for name in ("cos_angle", "sin_angle", "angular_velocity")},
         float32_observations=True,
     )
 

@@ -235,3 +235,31 @@ def test_a_student_far_below_its_teacher_is_told_in_one_line(run, tmp_path):
     (line,) = [line for line in result.stderr.splitlines() if "warning" in line]
     assert line.startswith("moet: warning: the student")
     assert "moet distill ... --experts 8 --depth 6" in line
+
+
+def test_a_plant_in_a_file_is_a_task(run, tmp_path, monkeypatch):
+    from moet.verify import systems
+    from tests.verify.plants import cart
+
+    systems.save(cart(), tmp_path / "cart.json")
+    (tmp_path / "cart_agent_of_tests.py").write_text(
+        "def act(x):\n    return (-x[:, :1] - 1.5 * x[:, 1:]).clip(-1, 1)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    size = ("--experts", "1", "--depth", "0", "--iterations", "2", "--selection-episodes", "5", "--episodes", "5")
+    agent = ("--agent", "cart_agent_of_tests:act", "--prove", "cart.json")
+    result = run("distill", "cart.json", *agent, *size, "-o", "law.moet.json")
+    assert result.exit_code == 0, result.output
+    assert "proved: safe in cart.json" in result.stdout
+    assert "moet check law.cert POLICY cart.json" in result.stdout
+    assert run("check", "law.cert", "law.moet.json", "cart.json").exit_code == 0
+
+
+def test_a_plant_without_controls_is_no_task(run, tmp_path, monkeypatch):
+    from moet.verify import systems
+
+    systems.save(systems.cartpole(), tmp_path / "pole.json")
+    monkeypatch.chdir(tmp_path)
+    result = run("distill", "pole.json", "-o", "policy.moet.json")
+    assert result.exit_code == 2
+    assert "needs controls" in result.output
