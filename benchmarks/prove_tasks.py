@@ -43,7 +43,7 @@ def continuous_pendulum() -> systems.NonlinearSystem:
         initial={"cos_angle": ("0.99", 1), "sin_angle": ("-0.1", "0.1"), "angular_velocity": ("-0.1", "0.1")},
         safe=["cos_angle >= 0.5"],
         domain={"cos_angle": (-2, 2), "sin_angle": (-2, 2), "angular_velocity": (-9, 9)},
-        disturbance={name: "1/1000000000000" for name in ("cos_angle", "sin_angle", "angular_velocity")},
+        disturbance=dict.fromkeys(("cos_angle", "sin_angle", "angular_velocity"), "1/1000000000000"),
         float32_observations=True,
     )
 
