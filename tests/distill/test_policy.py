@@ -1,10 +1,13 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.vector.utils import concatenate, create_empty_array
 
 from moet import Mixture, Tree, save
 from moet.distill import Policy
-from moet.errors import InputError
+from moet.envs import resolve
+from moet.errors import InputError, MoetError
 
 
 @pytest.fixture
@@ -55,3 +58,50 @@ def test_a_system_calls_its_actions_as_the_task_does():
     for make in (systems.cartpole, systems.mountaincar, systems.pendulum):
         system = make()
         assert system.actions == known(system.name).action_names
+
+
+class Show(gymnasium.Env):
+    """Shows samples of a space."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, space):
+        self.observation_space = space
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, True, False, {}
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Discrete(5, start=1),
+        MultiDiscrete([3, 2]),
+        MultiBinary(3),
+        Box(-1, 1, (2, 2)),
+        Tuple([Discrete(4), Box(-1, 1, (2,))]),
+        Dict(gear=Discrete(3), speed=Box(-1, 1, (2,)), more=Dict(light=Discrete(2))),
+    ],
+    ids=repr,
+)
+def test_whatever_is_shown_is_taken_alone_and_in_batches(space):
+    task = resolve(lambda: Show(space))
+    n = len(task.feature_names)
+    weights = np.stack([np.zeros(n), np.random.default_rng(0).normal(size=n)])
+    trees = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    policy = Policy.of(Mixture(weights, [0, 0], trees, [0, 1], prediction="hard"), task)
+    seen = [Show(space).reset(seed=k)[0] for k in range(20)]
+    actions = [policy.env_action(one) for one in seen]
+    rows = np.stack([gymnasium.spaces.flatten(space, one) for one in seen]).astype(float)
+    assert actions == policy.act(rows).tolist()
+    assert set(actions) == {0, 1}
+    batch = create_empty_array(space, len(seen))
+    assert policy.env_action(concatenate(space, seen, batch)).tolist() == actions
+    for wrong in (None, "left", np.zeros((1, 1, 1, 1))):
+        with pytest.raises(MoetError):
+            policy.env_action(wrong)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.envs.catalog import known, resolve
+from moet.envs.spaces import as_rows, one_by_one
 from moet.envs.task import Floats, Task
 from moet.errors import InputError, TaskError
 from moet.model.file import Model, as_model, load, model_or_none, save
@@ -134,29 +135,34 @@ class Policy:
 
         Parameters
         ----------
-        observation : array
-            As ``env.reset`` and ``env.step`` give it, or several of them, one per row.
+        observation : array, number, dict or tuple
+            As ``env.reset`` and ``env.step`` give it, or a batch as a vector of environments gives it.
 
         Returns
         -------
         int or array
             An action number; of an environment whose actions are no numbers, the array that it takes instead.
         """
-        rows = np.asarray(observation, dtype=np.float64)
-        single = rows.ndim == self._observation_dimensions
-        if not single and rows.ndim != self._observation_dimensions + 1:
-            raise InputError(f"{self.task.name} shows no observations of shape {rows.shape}, and no batches of them")
-        actions = self.act(rows[None] if single else rows)
+        space = self._observation_space
+        try:
+            seen, single = one_by_one(space, observation)
+        except ValueError as error:
+            raise InputError(f"{self.task.name} shows {error}") from None
+        actions = self.act(as_rows(space, seen, self.task.name))
         taken = [self.task.env_action(action) for action in actions]
         return taken[0] if single else np.array(taken)
 
     @cached_property
-    def _observation_dimensions(self) -> int:
-        if self.task.observation_names:
-            return 1
-        env = self.task.make()
+    def _observation_space(self) -> Any:
+        """What the environment shows; where it cannot be made, the rows that a task with names shows."""
         try:
-            return len(env.observation_space.shape or ())
+            env = self.task.make()
+        except TaskError:
+            from gymnasium.spaces import Box
+
+            return Box(-np.inf, np.inf, (len(self.task.observation_names),))
+        try:
+            return env.observation_space
         finally:
             env.close()
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moet.envs.box import ActionBox
 from moet.envs.checks import check_actions, check_finite, check_seeds
-from moet.envs.spaces import as_row, choices, is_flat, is_image, is_one_choice
+from moet.envs.spaces import as_rows, choices, is_one_choice
 from moet.envs.task import Floats, Step
 from moet.errors import TaskError
 
@@ -184,15 +184,6 @@ class GymBatch:
 
     def _rows(self, observations: Sequence[Any]) -> Floats:
         """Observations as one array, refused if they are not what the environment announces."""
-        space = self._envs[0].observation_space
-        if not is_flat(space) and not is_image(space):
-            rows = np.stack([as_row(space, observation, self._name) for observation in observations])
-        else:
-            for observation in observations:
-                if (shape := np.shape(observation)) != space.shape:
-                    raise TaskError(
-                        f"{self._name} gave an observation of shape {shape}; its space announces {space.shape}"
-                    )
-            rows = np.array(observations, dtype=np.float64)
+        rows = as_rows(self._envs[0].observation_space, observations, self._name)
         check_finite(rows, f"{self._name} gave an observation that holds")
         return rows

@@ -7,6 +7,7 @@ which of several things it is as a row of zeros with a one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +88,73 @@ def as_row(space: Space, observation: Any, name: str) -> Floats:
     if row.shape != (spaces.flatdim(space),):
         raise TaskError(f"{name} gave an observation of {row.size} numbers; its space announces {space}")
     return row
+
+
+def as_rows(space: Space, observations: Sequence[Any], name: str) -> Floats:
+    """Observations as one array: flattened, but for rows, which are that already, and for images.
+
+    Raises
+    ------
+    TaskError
+        If one of them is not what the space announces.
+    """
+    if not is_flat(space) and not is_image(space):
+        return np.stack([as_row(space, observation, name) for observation in observations])
+    for observation in observations:
+        if (shape := np.shape(observation)) != space.shape:
+            raise TaskError(f"{name} gave an observation of shape {shape}; its space announces {space.shape}")
+    return np.array(observations, dtype=np.float64)
+
+
+def one_by_one(space: Space, observation: Any) -> tuple[list[Any], bool]:
+    """Take a batch apart, as vectors of environments give it; True if it is a single observation instead.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+
+    Examples
+    --------
+    >>> from gymnasium.spaces import Discrete, Tuple
+    >>> one_by_one(Tuple([Discrete(32), Discrete(11)]), (13, 10))
+    ([(13, 10)], True)
+    >>> one_by_one(Tuple([Discrete(32), Discrete(11)]), ([13, 20], [10, 4]))
+    ([(13, 10), (20, 4)], False)
+    """
+    part, seen = space, observation
+    while (first := next(iter(_parts_of(part, seen)), None)) is not None:
+        _, part, seen = first
+    shape = np.shape(seen)
+    match len(shape) - len(part.shape or ()):
+        case 0:
+            return [observation], True
+        case 1:
+            return [_member(space, observation, k) for k in range(shape[0])], False
+    raise ValueError(f"no observations of shape {shape}, and no batches of them")
+
+
+def _parts_of(space: Space, observation: Any) -> list[tuple[Any, Any, Any]]:
+    """Key, space and content of each part of a dictionary or a tuple; nothing of others."""
+    from gymnasium import spaces
+
+    parts: Any = dict(space.spaces) if isinstance(space, spaces.Dict) else {}
+    if isinstance(space, spaces.Tuple):
+        parts = dict(enumerate(space.spaces))
+    try:
+        return [(key, part, observation[key]) for key, part in parts.items()]
+    except (TypeError, KeyError, IndexError) as error:
+        raise ValueError(f"no {observation!r:.200}, but what is of {space} ({error})") from None
+
+
+def _member(space: Space, observation: Any, k: int) -> Any:
+    """Observation number ``k`` of a batch."""
+    from gymnasium import spaces
+
+    parts = {key: _member(part, seen, k) for key, part, seen in _parts_of(space, observation)}
+    if isinstance(space, spaces.Dict):
+        return parts
+    return tuple(parts.values()) if isinstance(space, spaces.Tuple) else observation[k]
 
 
 def as_parts(space: Space, rows: Floats) -> Any:
