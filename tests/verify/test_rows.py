@@ -48,6 +48,21 @@ def test_always_and_equivalent_are_right_about_all_rows(seed):
     assert verify.equivalent(model, model.prune()).checked
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_differences_are_the_rows_that_differ(seed):
+    rng, schema, model = problem(seed)
+    rows, other = all_rows(schema), random_model(rng, schema, n_classes=len(model.classes))
+    differ = [a != b for a, b in zip(exact_answers(model, rows), exact_answers(other, rows), strict=True)]
+    found = verify.differences(model, other, limit=10_000)
+    assert found.complete
+    possible = {tuple(x) for x in rows}
+    assert all(tuple(point) in possible for point in found.points)
+    assert all(a != b for a, b in found.answers)
+    assert not found.unseen
+    assert all(any(x in region for region in found.regions) == d for x, d in zip(rows, differ, strict=True))
+    assert found.share_interval[0] <= np.mean(differ) <= found.share_interval[1]
+
+
 def closest_amount(x, threshold, norm, largest):
     schema = Schema([Column("amount", "integer", ("amount",), -largest, largest)])
     tree = Tree([0, -1, -1], [float(threshold), 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [0, 1]])
