@@ -1,10 +1,10 @@
 """How long the check of a proof takes beside its search, for every engine that is not in the other tables.
 
-    python benchmarks/verify_ratios.py [--repeats 9] [--kinds soft,plants] [--results results.json]
+    python benchmarks/verify_ratios.py [--repeats 3] [--kinds soft,plants] [--results results.json]
 
-Soft models: eight experts of depth 3 on six features, twelve rows, both norms, and answers around a row. Models of
-numbers: four laws of depth 2. Plants: those of ``moet bench archcomp`` whose proofs take seconds at most. CPU seconds
-of one thread, medians of some calls, search and check of the same call.
+Soft models: four experts of depth 3 on four features, five rows, both norms, and answers around a row. Models of
+numbers: four experts of depth 2 with affine laws. Plants: those of ``moet bench archcomp`` whose proofs take seconds
+at most. CPU seconds of one thread, medians of some calls, search and check of the same call.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from moet import Box, MoETClassifier, MoETRegressor, verify
 from moet.study.archcomp import INSTANCES
 
 PLANTS = ("acc", "tora", "unicycle", "attitude", "single_pendulum", "double_pendulum", "quad", "balancing", "docking")
-N_ROWS = 12
+N_ROWS = 5
 
 
 def soft_questions() -> Iterator[tuple[str, Callable[[], Any]]]:
     """The nearest other answer of rows, and the answers around them."""
-    X, y = synthetic(3000, 6, 3)
-    mixture = MoETClassifier(8, 3, prediction="soft", random_state=0).fit(X, y).mixture_
+    X, y = synthetic(3000, 4, 3)
+    mixture = MoETClassifier(4, 3, prediction="soft", random_state=0).fit(X, y).mixture_
     for norm in ("linf", "l1"):
         for row in X[:N_ROWS]:
-            yield f"closest, soft, {norm}", partial(verify.closest, mixture, row, norm)
+            yield f"closest, soft, {norm}", partial(verify.closest, mixture, row, norm, cpu_limit=10)
     for row in X[:N_ROWS]:
         near = Box.from_bounds(row - 0.05, row + 0.05)
         yield "always, soft", partial(verify.always, mixture, near, [mixture.act(row)])
@@ -81,7 +81,7 @@ def ratio(kind: str, repeats: int) -> Row:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=9, help="calls per question")
+    parser.add_argument("--repeats", type=int, default=3, help="calls per question")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of questions, with commas between them")
     parser.add_argument("--results", type=Path, help="file to keep the figures in")
     options = parser.parse_args()

@@ -212,7 +212,7 @@ def _rows_wrong(proof: Proof) -> str:
     if kind == "row_always":
         bad = [row for row in rows.all if (answer := rows.deployed(row)) is not None and answer not in claim["answers"]]
     elif kind == "row_equivalent":
-        other = _Rows(proof.models[1] | {"schema": proof.models[0]["schema"]}, claim["rows"])
+        other = _Rows({"schema": proof.models[0]["schema"]} | proof.models[1], claim["rows"])
         wanted = claim["classes"]
         pairs = [(row, rows.exact(row), other.exact(row)) for row in rows.all]
         bad = [row for row, a, b in pairs if a != b and (wanted is None or a in wanted or b in wanted)]

@@ -15,6 +15,7 @@ from moet.model.base import BaseMixture
 from moet.model.file import as_mixture, as_model
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
+from moet.model.schema import Schema
 from moet.verify.box import Bounds, Box
 from moet.verify.rounding import FURTHEST
 
@@ -92,6 +93,20 @@ def check_same_features(first: BaseMixture, second: BaseMixture) -> None:
         raise InputError(
             f"the models have different features: {listed(first.feature_names)} and {listed(second.feature_names)}"
         )
+    if first.schema is not None and second.schema is not None:
+        _check_same_words(first.schema, second.schema)
+
+
+def _check_same_words(first: Schema, second: Schema) -> None:
+    """Complain about two tables whose words stand for other features: a row of one means another row of the other."""
+    one, other = ({c.name: (c.kind, c.features, c.categories) for c in s.columns} for s in (first, second))
+    if one == other or not all(any(c.kind != "number" for c in s.columns) for s in (first, second)):
+        return
+    wrong = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
+    raise InputError(
+        f"the tables of the models do not mean the same by {listed(wrong)}: other kinds, or categories in another "
+        "order; fit both models to tables with the same columns"
+    )
 
 
 def common_groups(pair: Sequence[Mixture], wanted: list[Any] | None) -> list[NDArray[np.int64]]:

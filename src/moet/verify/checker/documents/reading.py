@@ -178,6 +178,8 @@ def double(value: Any, where: str) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise CertificateError(f"{where} has a number beyond the range of float64")
+    if number != value:
+        raise CertificateError(f"{where} has {shown(value)}, which no float64 number is")
     return number
 
 

@@ -5,6 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -45,6 +46,13 @@ def plain_columns(schema: Any, is_given: bool, feature_names: list[str]) -> list
     if len({column.name for column in columns}) < len(columns):
         raise CertificateError("the schema has two columns of one name")
     return columns
+
+
+def check_same_meaning(first: Sequence[PlainColumn], second: Sequence[PlainColumn]) -> None:
+    """Complain about tables whose words stand for other features; columns of numbers alone say nothing of words."""
+    one, other = ([(c.name, c.kind, c.features, c.labels) for c in columns] for columns in (first, second))
+    if one != other and all(any(c.kind != "number" for c in columns) for columns in (first, second)):
+        raise CertificateError("the models are about tables of other columns, or of categories in another order")
 
 
 def schema_document(columns: list[PlainColumn]) -> list[dict[str, Any]]:

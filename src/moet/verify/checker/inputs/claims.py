@@ -13,6 +13,7 @@ from moet.verify.checker.documents.dynamics import Vector
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.model import Label, PlainGate, PlainModel, typed
 from moet.verify.checker.documents.reading import double, doubles, exact, items, members, shown, text
+from moet.verify.checker.documents.schema import check_same_meaning
 from moet.verify.checker.documents.system import HalfSpace, half_spaces
 
 Open = list[Fraction | None]
@@ -89,6 +90,7 @@ def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
     """Read the claim of a proof that two models are equivalent."""
     members(claim, "the claim", ("models", "lo", "hi", "classes"))
     _pair(claim["models"], first, second)
+    check_same_meaning(first.columns, second.columns)
     if first.class_type != second.class_type:
         raise CertificateError(f"the models have classes of types {first.class_type} and {second.class_type}")
     classes = claim["classes"]
@@ -97,11 +99,14 @@ def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
 
 
 def _pair(digests: Any, first: PlainGate, second: PlainGate) -> None:
-    """Complain unless a claim is about these two models, which have as many features."""
+    """Complain unless a claim is about these two models, which have the same features; one may leave them unnamed."""
     for digest, model in zip(items(digests, "models", 2), (first, second), strict=True):
         named(digest, model.digest, "model")
-    if len(first.feature_names) != len(second.feature_names):
+    names, others = first.feature_names, second.feature_names
+    if len(names) != len(others):
         raise CertificateError("the models have different numbers of features")
+    if names != others and [f"x{k}" for k in range(len(names))] not in (names, others):
+        raise CertificateError("the models have different features, or in another order")
 
 
 def closest(claim: Any, model: PlainModel) -> Closest:
@@ -143,6 +148,7 @@ def tolerance(claim: Any, first: PlainLaws, second: PlainLaws) -> Tolerance:
     _pair(claim["models"], first, second)
     if first.outputs != second.outputs:
         raise CertificateError("the models have different outputs")
+    check_same_meaning(first.columns, second.columns)
     return Tolerance(_box(claim, first), _not_negative(claim["tolerance"], "tolerance"))
 
 

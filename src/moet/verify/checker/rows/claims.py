@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.documents.model import Label, PlainModel
 from moet.verify.checker.documents.reading import double, exact, items, members, shown, text
-from moet.verify.checker.documents.schema import PlainColumn
+from moet.verify.checker.documents.schema import PlainColumn, check_same_meaning
 from moet.verify.checker.inputs.claims import labels_of, named
 
 _LARGEST_WHOLE = 2**53
@@ -106,6 +106,7 @@ def row_equivalent(claim: Any, first: PlainModel, second: PlainModel) -> RowEqui
         named(digest, model.digest, "model")
     if first.feature_names != second.feature_names or first.class_type != second.class_type:
         raise CertificateError("the models have different features, or classes of different types")
+    check_same_meaning(first.columns, second.columns)
     classes = claim["classes"]
     wanted = None if classes is None else labels_of(classes, "classes", [first, second])
     return RowEquivalent(rows_of(claim["rows"], first), wanted)

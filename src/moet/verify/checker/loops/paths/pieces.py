@@ -63,7 +63,7 @@ class Pieces:
         tree, tests = self._loop.trees[e], Tests()
         while node:
             node, below = self._parents(e)[node]
-            self._meter.spend(2)
+            self._meter.spend(6)
             side, threshold = (tree.feature[node], below), tree.threshold[node]
             tests[side] = (min if below else max)(threshold, tests.get(side, threshold))
         return tests
