@@ -351,3 +351,28 @@ def test_a_proof_of_equivalence_does_not_prove_it_of_models_that_differ():
     forged = proof.claiming("equivalent", proof.claim | {"models": [digest(model), digest(other)]})
     with pytest.raises(CertificateError, match="do not rule the answer out"):
         verify.check(forged, model, other)
+
+
+def blind_to_x2():
+    """Twenty trees about a table of six columns, none of which tests the third."""
+    model = votes(5, n_features=6, n_trees=20, n_classes=3, depth=3)
+    trees = [Tree(np.where(t.feature == 2, 1, t.feature), t.threshold, t.left, t.right, t.value) for t in model.trees]
+    gate = model.gate_weights, model.gate_bias
+    schema = Schema([Column(f"x{k}", "number", (f"x{k}",), -3.0, 4.0) for k in range(6)])
+    return Mixture(*gate, trees, model.classes, prediction="soft", schema=schema)
+
+
+def test_a_column_that_no_tree_tests_is_ignored_without_any_cut():
+    model = blind_to_x2()
+    assert verify.ignores(model, ["x2"]).effort["boxes"] == 3  # one for every pair of classes
+    for label in model.classes.tolist():
+        verdict = verify.monotone(model, "x2", answer=label)
+        assert verdict.checked
+        assert verdict.effort["boxes"] == 2
+
+
+def test_a_proof_that_rows_share_their_leaves_does_not_hold_of_a_column_that_is_tested():
+    model = blind_to_x2()
+    proof = verify.ignores(model, ["x2"]).certificate
+    with pytest.raises(CertificateError, match="do not rule the answer out"):
+        verify.check(proof.claiming("ignores", proof.claim | {"columns": ["x1"]}), model)

@@ -35,6 +35,9 @@ class Term(NamedTuple):
 Goal = tuple[Term, ...]
 """Terms whose sum must not be negative; a case is a list of goals, all of which must be met."""
 
+DIFFERENT: Goal = ()
+"""That two rows are in different leaves of some tree: otherwise they have the same votes, to the last bit."""
+
 
 def one_row(answer: int, n_classes: int) -> list[Goal]:
     """The case that a row is answered so."""
@@ -42,9 +45,9 @@ def one_row(answer: int, n_classes: int) -> list[Goal]:
 
 
 def two_rows(first: int, second: int, n_classes: int) -> list[Goal]:
-    """The case that two rows are answered so: each for itself, and both leads together."""
+    """The case that two rows are answered so: each for itself, both leads together, and not by the same leaves."""
     others = [(Term(1, second, rival),) for rival in range(n_classes) if rival != second]
-    return [(Term(0, first, second), Term(1, second, first)), *one_row(first, n_classes), *others]
+    return [(Term(0, first, second), Term(1, second, first)), *one_row(first, n_classes), *others, DIFFERENT]
 
 
 class SumOfTrees:
@@ -179,8 +182,10 @@ class OneSum(Forest):
         for g, goal in enumerate(goals):
             for row, answer, rival in goal:
                 lead[g] += self._trees.up[self.leaf[row], answer] - self._trees.down[self.leaf[row], rival]
-        band = np.array([len(goal) * self._trees.band for goal in goals])
-        return lead, band, band
+            if goal == DIFFERENT:
+                lead[g] = (self.leaf[0] != self.leaf[-1]).astype(np.int64) << self._trees.bits
+        band = np.array([-1 if goal == DIFFERENT else len(goal) * self._trees.band for goal in goals])
+        return lead, band, np.maximum(band, 0)
 
 
 def leaves_of(trees: SumOfTrees, cells: Cells, row: int) -> Leaves:

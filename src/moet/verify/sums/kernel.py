@@ -25,6 +25,9 @@ DONE, FOUND, PAUSED, FULL, TOO_DEEP = 0, 1, 2, 3, 4
 CLOSED, DOUBTFUL = -1, -2
 """What stands in place of a variable at a node that was not cut."""
 
+GOOD = 1e-3
+"""How good a cut for the goal that is nearest to being missed must be, lest all goals are asked."""
+
 
 class Scratch(NamedTuple):
     """Where the search stands, level by level; ``place`` has level, nodes, doubtful boxes, found and looked at."""
@@ -163,8 +166,11 @@ def _add_losses(p: Problem, d: Scratch, level: int, g: int) -> None:
 
 
 @njit(**INTERNAL)
-def _best_cut(p: Problem, d: Scratch, level: int, g: int) -> tuple[int, int, bool]:
-    """Where both halves lose most: variable, cell, and whether the half above is to come first."""
+def _best_cut(p: Problem, d: Scratch, level: int, g: int) -> tuple[int, int, bool, float]:
+    """Where both halves lose most: variable, cell, whether the half above is to come first, and how good that is.
+
+    The last is 1 if both halves miss the goal, and 0 if nothing is lost.
+    """
     _add_losses(p, d, level, g)
     lo, hi = d.lo[level], d.hi[level]
     excess = p.band[g] + 1
@@ -181,6 +187,19 @@ def _best_cut(p: Problem, d: Scratch, level: int, g: int) -> tuple[int, int, boo
             score = (a + 1e-3 * excess) * (b + 1e-3 * excess)
             if score > top and (left > 0 or right > 0):
                 variable, cell, top, upper_first = k, c, score, right < left
+    return variable, cell, upper_first, top / (1.001 * excess) ** 2
+
+
+@njit(**INTERNAL)
+def _chosen_cut(p: Problem, d: Scratch, level: int, g: int) -> tuple[int, int, bool]:
+    """The best cut for a goal; where that is of little use, the best for any."""
+    variable, cell, upper_first, merit = _best_cut(p, d, level, g)
+    if merit < GOOD:
+        for other in range(len(p.lead)):
+            if other != g:
+                found = _best_cut(p, d, level, other)
+                if found[3] > merit:
+                    variable, cell, upper_first, merit = found
     return variable, cell, upper_first
 
 
@@ -258,7 +277,7 @@ def _looked_at(p: Problem, d: Scratch, tree: Tree, level: int, is_cheapest: bool
         d.limit[0] = cost_of(p, d.lo[last], d.hi[last])
         if cost_of(p, d.lo[level], d.hi[level]) >= d.limit[0]:
             return CLOSED, 0, False
-    variable, cell, upper_first = _best_cut(p, d, level, g)
+    variable, cell, upper_first = _chosen_cut(p, d, level, g)
     if variable < 0:
         variable, cell = _any_cut(p, d, level)
     if variable < 0:

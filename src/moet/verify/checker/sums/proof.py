@@ -7,7 +7,8 @@ first, or ``sure``. A body is sure if it has no possible row (that costs less th
 
     Σ_trees max {lead of a leaf that the body meets} < −band,
 
-where the leaves are those of one row, or pairs of leaves of one tree that two rows may reach together. The band is what
+where the leaves are those of one row, or pairs of leaves of one tree that two rows may reach together; two rows in
+the same leaf of every tree have the same votes, to the last bit, and are not answered differently. The band is what
 float64 arithmetic may do to the votes of the deployed model, so the claim holds for it, and in exact arithmetic.
 """
 
@@ -198,6 +199,8 @@ def _check_case(
         for t, (tree, votes) in enumerate(zip(model.trees, votes_of(model), strict=True))
     ]
     bands = [len(goal) * _band(len(trees)) for goal in goals]
+    if len(space.maps) == 2:
+        bands.append(-1)  # of the trees in which the rows are in different leaves there must be one
     walk_case(space, whole, trees, bands, prices, records)
 
 
@@ -217,7 +220,7 @@ def _leaves(
     else:
         meter.spend(10 * len(reached[0]) * len(reached[1]))
         found = [
-            Leaf(common(a.cells, b.cells), leads(goals, votes[a.node], votes[b.node]))
+            Leaf(common(a.cells, b.cells), (*leads(goals, votes[a.node], votes[b.node]), int(a.node != b.node)))
             for a in reached[0]
             for b in reached[1]
             if _meet(space, a, b)
