@@ -39,8 +39,6 @@ def plant_task(system: System, max_steps: int = MAX_STEPS) -> Task:
     """
     if not system.controls or not system.safe:
         raise InputError(f"a plant that is played needs controls and a safe set; {system.name!r} lacks one of them")
-    if system.schedule:
-        raise InputError(f"{system.name!r} has a schedule, and a task does not know how many steps it has been played")
     box = action_box(system)
     dynamics = Dynamics(box, partial(_begin, system), partial(_advance, system), partial(_observe, system), np.float64)
     return Task(
@@ -57,7 +55,9 @@ def plant_task(system: System, max_steps: int = MAX_STEPS) -> Task:
 
 
 def action_box(system: System) -> ActionBox:
-    """Limits of the actuators, rounded inwards."""
+    """Limits of the actuators, rounded inwards, of a plant that is played."""
+    if system.schedule:
+        raise InputError(f"{system.name!r} has a schedule, and a task does not know how many steps it has been played")
     low, high = zip(*system.controls.values(), strict=True)
     ends = tuple(map(float_above, low)), tuple(-float_above(-value) for value in high)
     return ActionBox(*ends, (len(low),), "float64")

@@ -117,6 +117,9 @@ DOCKING = Instance(
     cora=451.69,
 )
 
+DOCKING_EXPERTS = replace(DOCKING, name="docking_experts", title="Docking of a spacecraft, four experts", cora=None)
+"""The same network with a mixture of four affine laws, whose sets are followed with one law for all of them."""
+
 QUAD = Instance(
     "quad",
     "Quadrotor to a height",
@@ -149,4 +152,4 @@ QUAD = Instance(
     cora=39.84,
 )
 
-FLIGHT = (AIRPLANE, AIRPLANE_HALF, ATTITUDE, DOCKING, QUAD)
+FLIGHT = (AIRPLANE, AIRPLANE_HALF, ATTITUDE, DOCKING, DOCKING_EXPERTS, QUAD)

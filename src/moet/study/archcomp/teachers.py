@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from moet.distill.lqr import gain_of
 from moet.distill.regulators import step_matrices
 from moet.evolution import Evolution, careful_mean
 from moet.model.regression.mixture import RegressionMixture
+from moet.model.regression.regressor import MoETRegressor
 from moet.model.regression.tree import RegressionTree
 from moet.study.archcomp.instance import Instance
 from moet.study.archcomp.simulate import play, starts
@@ -73,6 +74,32 @@ class Distilled:
             design = np.column_stack([np.ones(len(rows)), rows])[:, columns]
             numbers[k, columns] = np.linalg.lstsq(design, wanted[:, k], rcond=None)[0]
         return law(instance, numbers, f"distilled from the published network {network.file}.onnx")
+
+
+@dataclass(frozen=True)
+class Experts:
+    """A mixture of affine laws, fitted to what the network wants in its own runs, and in those of the mixture."""
+
+    n_experts: int
+    rows: int = 8000
+    rounds: int = 2
+
+    def make(self, instance: Instance) -> RegressionMixture:
+        """The mixture, from fixed seeds."""
+        network, plant = instance.network, instance.plant
+        assert network is not None
+        low, high = (np.array(side, np.float64) for side in zip(*plant.controls.values(), strict=True))
+        rows = play(instance, network, starts(plant, _RUNS, 0), keep=True).features
+        random = np.random.default_rng(0)
+        for k in range(self.rounds):
+            seen = rows[random.choice(len(rows), self.rows, replace=False)]
+            model = MoETRegressor(self.n_experts, max_depth=0, leaf="affine", prediction="hard", random_state=0)
+            found = model.fit(seen, np.clip(network.predict(seen), low, high)).mixture_
+            rows = np.concatenate([rows, play(instance, found, starts(plant, _RUNS, k + 1), keep=True).features])
+        origin = f"distilled from the published network {network.file}.onnx"
+        provenance = {"task": instance.name, "origin": origin}
+        names = {"outputs": tuple(plant.controls), "feature_names": plant.features}
+        return replace(found, low=low, high=high, provenance=provenance, **names)
 
 
 @dataclass(frozen=True)
@@ -169,7 +196,7 @@ for _row, _columns, _values in (
 ):
     _AIRPLANE[_row, _columns] = _values
 
-RECIPES: dict[str, Distilled | Evolved | Written | Regulator | Pilot] = {
+RECIPES: dict[str, Distilled | Experts | Evolved | Written | Regulator | Pilot] = {
     "acc": Distilled(),
     # evolved like those below, with rewards of their own, in 50 to 200 generations: these, and double_pendulum_less
     "nav": Written(
@@ -192,6 +219,7 @@ RECIPES: dict[str, Distilled | Evolved | Written | Regulator | Pilot] = {
     "airplane_half": Written(_AIRPLANE.tolist()),
     "attitude": Distilled(),
     "docking": Distilled(),
+    "docking_experts": Experts(4),
     "vcas_19_5_cl1500": Pilot(float(CLIMB[0])),
     "vcas_22_5_cl1500": Pilot(float(CLIMB[0])),
     "vcas_22_5_scl1500": Pilot(float(STRONG_CLIMB[0])),
