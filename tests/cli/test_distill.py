@@ -7,6 +7,8 @@ import pytest
 
 from moet import load
 from moet.cli.output import Exit
+from moet.cli.sizes import size_report
+from moet.model.sizes import Tried
 from moet.teachers import Teacher
 from tests.processes import INTERRUPTED, started, stopped, wait_until
 from tests.processes import run as run_process
@@ -263,3 +265,9 @@ def test_a_plant_without_controls_is_no_task(run, tmp_path, monkeypatch):
     result = run("distill", "pole.json", "-o", "policy.moet.json")
     assert result.exit_code == 2
     assert "needs controls" in result.output
+
+
+def test_the_report_says_when_no_size_learned_anything(capsys):
+    front = [Tried(2, 0, 2, -21.0, 0.0, 0.3), Tried(8, 6, 200, -21.0, 0.0, 0.8)]
+    assert "the smallest within 0.4 of the best reward (-21)" in size_report(front, 0, 0.4, "reward")["size taken"]
+    assert "E8-D6, the most faithful: none earned" in size_report(front, 1, 0.4, "reward")["size taken"]

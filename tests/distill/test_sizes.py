@@ -1,9 +1,13 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from moet import MoETClassifier
-from moet.distill import distill
+from moet.distill import Distillation, distill
+from moet.distill.run import Run, Settings
+from moet.distill.selection import Score
+from moet.distill.sizes import choose_size
 from moet.envs import resolve
 from moet.errors import InputError
 
@@ -66,3 +70,31 @@ def test_a_task_of_long_games_plays_few_of_them(teacher, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             distill(teacher, task, **told)
     assert asked == {"cartpole": (40, 10, 50), "long": (8, 10, 2), "told": (3, 10, 2)}
+
+
+def test_sizes_that_learned_nothing_do_not_end_the_search_and_the_most_faithful_is_taken(monkeypatch):
+    class Floor(Run):
+        """Earns what chance does until there are four experts of depth 3; the larger, the more faithful."""
+
+        def best(self, finalists):
+            experts, depth = self.student.n_experts, self.student.max_depth
+            leaves = experts * 2**depth
+            reward = 21.0 if leaves >= self.settings.max_samples else -21.0
+            score = Score(
+                reward=reward, reward_error=0.0, fidelity=min(leaves, 64) / 64, fidelity_error=0.0, leaves=leaves
+            )
+            return 0, SimpleNamespace(score=score)
+
+        def teacher_reward(self):
+            return 21.0
+
+        def finish(self):
+            return Distillation(None, (), 0, None, None)
+
+    monkeypatch.setattr("moet.distill.sizes.Run", Floor)
+    monkeypatch.setattr("moet.distill.sizes.carry_on", lambda run, *_, **__: None)
+    monkeypatch.setattr(Floor, "chance_reward", -20.9)
+    settings = Settings(1, 1, "uniform", "weight", "reward", 1, None, 0, 1)
+    for enough, name in ((32, "E4-D3"), (2**20, "E8-D3")):
+        run = choose_size(None, resolve("cartpole"), replace(settings, max_samples=enough), 4)
+        assert run.front[run.taken].name == name

@@ -43,10 +43,12 @@ def size_report(front: Sequence[Tried], taken: int | None, tolerance: float | No
     """Tell which sizes were tried, and return a line of the report that says why this one was taken."""
     if taken is None or tolerance is None:
         return {}
-    from moet.model.sizes import front_lines
+    from moet.model.sizes import front_lines, smallest_within
 
     for line in front_lines(front, taken, what):
         say(line)
     best = max(one.score for one in front)
-    one = front[taken]
-    return {"size taken": f"{one.name}, the smallest within {tolerance:.3g} of the best {what} ({best:.4g})"}
+    why = f"the smallest within {tolerance:.3g} of the best {what} ({best:.4g})"
+    if taken != smallest_within(front, tolerance):
+        why = f"the most faithful: none earned visibly more than chance (best {best:.4g})"
+    return {"size taken": f"{front[taken].name}, {why}"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, NamedTuple, get_args
 
@@ -145,6 +146,11 @@ class Run:
     def teacher_reward(self) -> float:
         """Mean reward of the teacher on the episodes that the best students meet again on."""
         return float(self._play(self.teacher, self._final_seeds()).returns.mean())
+
+    @cached_property
+    def chance_reward(self) -> float:
+        """Mean reward of random play on some of these episodes."""
+        return reward_of_chance(self.task, self._final_seeds()[:COMPARED])
 
     def _compare_with_teacher(self, policy: Policy, final: _Final) -> None:
         seeds = self._final_seeds()[:COMPARED]

@@ -23,6 +23,10 @@ SHARE = 0.02
 SCOUTING = 4
 """A size is tried with one iteration in so many; only the one that is taken runs them all."""
 
+LEARNED = 0.1
+"""Of what the teacher earns more than chance: sizes that all earn less have learned nothing yet. Several in a row do
+not end the search, and the most faithful is taken instead of the smallest."""
+
 log = logging.getLogger(__name__)
 
 
@@ -41,7 +45,8 @@ def choose_size(
 
     The tolerance is 2 % of the best reward, or its standard error if that is more. Sizes are tried from small to large,
     each with a quarter of the iterations, until one comes within the tolerance of the teacher, three in a row bring
-    nothing, or half of the budget is spent. The size taken then runs all its iterations.
+    nothing, or half of the budget is spent. The size taken then runs all its iterations. While none earns more than
+    chance does, by a tenth of what the teacher earns more, the search goes on, and the most faithful is taken.
 
     Parameters
     ----------
@@ -76,9 +81,24 @@ def choose_size(
         best = max(tried, key=lambda one: one.score)
         tolerance = max(best.error, SHARE * abs(best.score))
         wanted = run.teacher_reward() if len(runs) == 1 else wanted
-        if score.reward >= wanted - tolerance or stalled(tried, tolerance) or time.monotonic() > half:
+        if score.reward >= wanted - tolerance or time.monotonic() > half:
             break
-    taken = smallest_within(tried, tolerance)
+        if stalled(tried, tolerance) and not _learned_nothing(tried, wanted, runs[0]):
+            break
+    taken = _most_faithful(tried) if _learned_nothing(tried, wanted, runs[0]) else smallest_within(tried, tolerance)
     title = f"distilling {tried[taken].name}"
     carry_on(runs[taken], iterations, stores[taken], title=title, verbose=verbose, deadline=whole)
     return replace(runs[taken].finish(), front=tuple(tried), taken=taken, tolerance=tolerance)
+
+
+def _learned_nothing(tried: list[Tried], wanted: float, run: Run) -> bool:
+    """Whether no size earns visibly more than chance, where the teacher does."""
+    best = max(one.score for one in tried)
+    if best >= wanted:
+        return False
+    chance = run.chance_reward
+    return best - chance < LEARNED * (wanted - chance)
+
+
+def _most_faithful(tried: list[Tried]) -> int:
+    return max(range(len(tried)), key=lambda k: (tried[k].fidelity or 0.0, -k))
