@@ -59,7 +59,7 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     References
     ----------
-    - L. Breiman, N. Shang. *Born Again Trees.* Technical report, University of California, Berkeley, 1996.
+    - Breiman, L., N. Shang. *Born Again Trees.* Technical report, University of California, Berkeley, 1996.
 
     Examples
     --------

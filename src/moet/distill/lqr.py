@@ -57,7 +57,7 @@ def safe_law(system: System, *, cpu_limit: float = 60.0, widen: bool = True) -> 
 
     References
     ----------
-    - R. Kalman. *Contributions to the Theory of Optimal Control.* Boletín de la Sociedad Matemática Mexicana 5, 1960.
+    - Kalman, R. *Contributions to the Theory of Optimal Control.* Boletín de la Sociedad Matemática Mexicana 5, 1960.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def control_law(system: System, *, cpu_limit: float = 60.0, widen: bool = False)
 
     References
     ----------
-    - R. Kalman. *Contributions to the Theory of Optimal Control.* Boletín de la Sociedad Matemática Mexicana 5, 1960.
+    - Kalman, R. *Contributions to the Theory of Optimal Control.* Boletín de la Sociedad Matemática Mexicana 5, 1960.
 
     Examples
     --------

@@ -137,7 +137,7 @@ def tune(
 
     References
     ----------
-    - N. Hansen, A. Ostermeier. *Completely Derandomized Self-Adaptation in Evolution Strategies.* Evolutionary
+    - Hansen, N., A. Ostermeier. *Completely Derandomized Self-Adaptation in Evolution Strategies.* Evolutionary
       Computation 9, 2001.
 
     Examples

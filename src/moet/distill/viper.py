@@ -121,10 +121,10 @@ def distill(
 
     References
     ----------
-    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+    - Vasić, M., et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
       Networks 151, 2022.
-    - O. Bastani, Y. Pu, A. Solar-Lezama. *Verifiable Reinforcement Learning via Policy Extraction.* NeurIPS 2018.
-    - S. Ross, G. Gordon, D. Bagnell. *A Reduction of Imitation Learning and Structured Prediction to No-Regret Online
+    - Bastani, O., Y. Pu, A. Solar-Lezama. *Verifiable Reinforcement Learning via Policy Extraction.* NeurIPS 2018.
+    - Ross, S., G. Gordon, D. Bagnell. *A Reduction of Imitation Learning and Structured Prediction to No-Regret Online
       Learning.* AISTATS 2011.
 
     Examples

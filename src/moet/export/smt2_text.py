@@ -23,7 +23,7 @@ def smt2(model: object) -> str:
 
     References
     ----------
-    - C. Barrett, P. Fontaine, C. Tinelli. *The SMT-LIB Standard.* Technical report, The University of Iowa.
+    - Barrett, C., P. Fontaine, C. Tinelli. *The SMT-LIB Standard.* Technical report, The University of Iowa.
 
     Examples
     --------

@@ -131,11 +131,11 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+    - Vasić, M., et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
       Networks 151, 2022.
-    - M. Jordan, R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
-    - L. Breiman, J. Friedman, R. Olshen, C. Stone. *Classification and Regression Trees.* Wadsworth, 1984.
-    - J. Friedman. *Greedy Function Approximation: A Gradient Boosting Machine.* Annals of Statistics 29, 2001.
+    - Jordan, M., R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
+    - Breiman, L., J. Friedman, R. Olshen, C. Stone. *Classification and Regression Trees.* Wadsworth, 1984.
+    - Friedman, J. *Greedy Function Approximation: A Gradient Boosting Machine.* Annals of Statistics 29, 2001.
 
     Examples
     --------

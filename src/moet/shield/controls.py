@@ -61,8 +61,8 @@ class ControlShield:
 
     References
     ----------
-    - M. Alshiekh et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
-    - E. Gilbert, K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
+    - Alshiekh, M., et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
+    - Gilbert, E., K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
       Output Admissible Sets.* IEEE Transactions on Automatic Control 36, 1991.
 
     Examples

@@ -59,7 +59,7 @@ class GoalShield(LookAhead):
 
     References
     ----------
-    - M. Alshiekh et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
+    - Alshiekh, M., et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class Shield(LookAhead):
 
     References
     ----------
-    - M. Alshiekh et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
+    - Alshiekh, M., et al. *Safe Reinforcement Learning via Shielding.* AAAI 2018.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def check(
 
     References
     ----------
-    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+    - Farkas, J. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
 
     Examples
     --------

@@ -77,9 +77,9 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     References
     ----------
-    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+    - Vasić, M., et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
       Networks 151, 2022.
-    - M. Jordan, R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
+    - Jordan, M., R. Jacobs. *Hierarchical Mixtures of Experts and the EM Algorithm.* Neural Computation 6, 1994.
 
     Examples
     --------

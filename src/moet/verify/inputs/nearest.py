@@ -82,7 +82,7 @@ def closest(
 
     References
     ----------
-    - S. Wachter, B. Mittelstadt, C. Russell. *Counterfactual Explanations Without Opening the Black Box.* Harvard
+    - Wachter, S., B. Mittelstadt, C. Russell. *Counterfactual Explanations Without Opening the Black Box.* Harvard
       Journal of Law & Technology 31, 2018.
 
     Examples

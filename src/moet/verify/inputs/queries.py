@@ -82,7 +82,7 @@ def always(
 
     References
     ----------
-    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+    - Farkas, J. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def equivalent(
 
     References
     ----------
-    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+    - Farkas, J. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
 
     Examples
     --------

@@ -84,10 +84,10 @@ def safe(
 
     References
     ----------
-    - M. Vasić et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
+    - Vasić, M., et al. *MoËT: Mixture of Expert Trees and its Application to Verifiable Reinforcement Learning.* Neural
       Networks 151, 2022.
-    - J. Farkas. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
-    - E. Gilbert, K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
+    - Farkas, J. *Theorie der einfachen Ungleichungen.* Journal für die reine und angewandte Mathematik 124, 1902.
+    - Gilbert, E., K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
       Output Admissible Sets.* IEEE Transactions on Automatic Control 36, 1991.
 
     Examples
@@ -220,9 +220,9 @@ def meets(
 
     References
     ----------
-    - M. Althoff, O. Stursberg, M. Buss. *Reachability Analysis of Nonlinear Systems with Uncertain Parameters Using
+    - Althoff, M., O. Stursberg, M. Buss. *Reachability Analysis of Nonlinear Systems with Uncertain Parameters Using
       Conservative Linearization.* CDC 2008.
-    - E. Gilbert, K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
+    - Gilbert, E., K. Tan. *Linear Systems with State and Control Constraints: The Theory and Application of Maximal
       Output Admissible Sets.* IEEE Transactions on Automatic Control 36, 1991.
 
     Examples

@@ -84,7 +84,7 @@ def recourse(
 
     References
     ----------
-    - B. Ustun, A. Spangher, Y. Liu. *Actionable Recourse in Linear Classification.* Conference on Fairness,
+    - Ustun, B., A. Spangher, Y. Liu. *Actionable Recourse in Linear Classification.* Conference on Fairness,
       Accountability, and Transparency 2019.
 
     Examples

@@ -57,7 +57,7 @@ def robust(
 
     References
     ----------
-    - L. Devos, W. Meert, J. Davis. *Versatile Verification of Tree Ensembles.* ICML 2021.
+    - Devos, L., W. Meert, J. Davis. *Versatile Verification of Tree Ensembles.* ICML 2021.
 
     Examples
     --------
