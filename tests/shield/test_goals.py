@@ -10,6 +10,7 @@ from moet.errors import CertificateError, InputError
 from moet.shield import GoalShield, ShieldedEnv
 from moet.verify import check, reaches, systems
 from tests.shield.conftest import car, car_policy
+from tests.shield.test_env import Deaf, Late
 
 ACTIONS = {"left": 0, "none": 1, "right": 2}
 
@@ -156,6 +157,22 @@ def test_a_car_of_another_engine_is_not_explained(car_shield):
     env = ShieldedEnv(engine, car_shield)
     env.reset(options={"low": -0.495, "high": -0.495})
     assert not env.step(2)[4]["explained"]
+
+
+def test_a_sensor_that_lags_is_noticed_at_the_first_step(car_shield):
+    env = ShieldedEnv(Late(gymnasium.make("MountainCar-v0").unwrapped), car_shield)
+    env.reset(options={"low": -0.495, "high": -0.495})
+    assert not env.step(1)[4]["explained"]
+
+
+def test_an_action_that_is_dropped_is_noticed_when_it_matters_and_remembered(car_shield):
+    env = ShieldedEnv(Deaf(gymnasium.make("MountainCar-v0").unwrapped), car_shield)
+    env.reset(options={"low": -0.45, "high": -0.45})
+    infos = [env.step(2 * (k % 2))[4] for k in range(40)]
+    told = [info["explained"] for info in infos]
+    assert told[0]
+    assert told == sorted(told, reverse=True)
+    assert not told[-1]
 
 
 def test_an_affine_proof_of_arrival_is_refused_with_the_kind_that_is_needed():
