@@ -113,3 +113,20 @@ def test_what_is_shown_of_a_category_can_be_typed_again(awkward, run, row):
     assert shown in run("why", model, "--at", f"{table}:{row}").stdout
     always = run("verify", model, "--always", "no", "--where", f'"Wohn,ort" = {shown}')
     assert always.exit_code == (1 if row <= 3 else 0), always.stderr
+
+
+@pytest.mark.parametrize("written", ["2", "2.0", "2.00"])
+def test_a_label_that_is_a_number_may_be_written_in_any_way(write_csv, run, tmp_path, written):
+    rows = [[k % 9, "1.0" if k % 9 < 4 else "2.0"] for k in range(90)]
+    table, model = write_csv("n.csv", ["a", "state"], rows), tmp_path / "n.json"
+    fitted = run("fit", table, "--target", "state", "--labels", "-o", model, "--experts", 1, "--depth", 1)
+    assert fitted.exit_code == 0, fitted.stderr
+    assert run("verify", model, "--monotone", "a", "--answer", written).exit_code == 0
+    assert run("verify", model, "--monotone", "a", "--answer", "3").exit_code == 2
+
+
+def test_a_file_without_a_row_is_told_how_rows_are_written(loans, run):
+    model, table = loans
+    result = run("why", model, "--at", table)
+    assert result.exit_code == 2
+    assert "written as table.csv:17" in result.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,4 +92,9 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--at must be numbers separated by commas, or name=number; {text!r} is neither") from None
+        from moet.table_file import COLUMNAR
+
+        row = ". A row of a file is written as table.csv:17" if Path(text).suffix in (".csv", *COLUMNAR) else ""
+        raise InputError(
+            f"--at must be numbers separated by commas, or name=number; {text!r} is neither{row}"
+        ) from None

@@ -42,13 +42,23 @@ def domain(where: str | None, model: BaseMixture) -> Box | None:
 
 
 def label_of(text: str, *models: Model) -> Any:
-    """Return the class that is written like this."""
+    """Return the class that is written like this; a number may be written in any way."""
     from moet.model.file import as_mixture
 
     known = {str(label): label for model in models for label in as_mixture(model).classes.tolist()}
-    if text not in known:
+    if text in known:
+        return known[text]
+    same = [label for label in known.values() if isinstance(label, float) and label == _as_number(text)]
+    if not same:
         raise InputError(f"there is no class {text!r}; the model has {', '.join(known)}")
-    return known[text]
+    return same[0]
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def answer_text(answer: Any) -> str:
