@@ -26,6 +26,18 @@ def test_a_forged_shield_that_slipped_through_would_be_seen(monkeypatch):
     numbers = forged.parts.claim["shield"]
     numbers["limits"] = [None if cell is None else [9.0 for _ in cell] for cell in numbers["limits"]]
     numbers["top"], numbers["bottom"] = [9.0], [-9.0]
-    monkeypatch.setattr("moet.shield.shield.check", lambda *subjects: None)
+    monkeypatch.setattr("moet.shield.look_ahead.check", lambda *subjects: None)
     with pytest.raises(AssertionError, match="forged shield"):
+        shields._judge(forged, np.random.default_rng(0))
+
+
+def test_a_forged_shield_for_a_goal_that_slipped_through_would_be_seen(monkeypatch):
+    """With a checker that believes that every state is in the goal, runs are late."""
+    pytest.importorskip("mpmath")
+    from attack import shields
+
+    forged = copy.deepcopy(shields.shields()[-1])
+    forged.parts.claim["shield"]["limits"] = [[9.0]]
+    monkeypatch.setattr("moet.shield.look_ahead.check", lambda *subjects: None)
+    with pytest.raises(AssertionError, match="for a goal"):
         shields._judge(forged, np.random.default_rng(0))
