@@ -360,3 +360,12 @@ def test_exact_first_states_are_next_to_rounded_ones():
     first = cart(initial={"x": ("1/3", "2/3"), "v": 0}).first
     assert first.nearest([1 / 3, 0.0])[0] in (Fraction(1, 3), Fraction(1 / 3))
     assert first.nearest([0.9, 0.0]) is None
+
+
+def test_nobody_is_believed_only_where_a_condition_holds_nowhere():
+    plant = cart(initial_where=["x + v <= 1"])
+    proof = meets(BRAKE, plant, "x <= 1.05 until 2")
+    forged = Certificate(proof.certificate.kind, proof.certificate.claim)
+    forged.add(bytes([68]))
+    with pytest.raises(CertificateError, match="runs may begin"):
+        check(forged, BRAKE, plant)
