@@ -17,6 +17,17 @@ def test_no_attack_succeeds(kind):
     assert not defects
 
 
+FOUND = [("range", 30001155), ("table of numbers", 40000236), ("affine reaches", 40004071)]
+"""Attacks that once succeeded: constant gates, rows without an output, rows that need multipliers of exact thirds."""
+
+
+@pytest.mark.parametrize(("kind", "seed"), FOUND)
+def test_attacks_that_once_succeeded_do_so_no_more(kind, seed):
+    pytest.importorskip("z3")
+    pytest.importorskip("mpmath")
+    assert not attempt(kind, seed).defect
+
+
 def test_a_forged_shield_that_slipped_through_would_be_seen(monkeypatch):
     """The attack on shields is not idle: with a checker that believes everything, runs leave the safe set."""
     pytest.importorskip("mpmath")

@@ -6,6 +6,7 @@ every condition of that piece is decided on its own.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -27,6 +28,9 @@ Vector = Sequence[Fraction]
 
 _PARTS = 2
 """A multiplier is written as the sum of so many floats, so that it may have some hundred binary digits."""
+
+_LARGEST_WHOLE = 2**100
+"""Multipliers that contradict are whole numbers up to this."""
 
 _MOST_MULTIPLIERS = 31
 """As many as a record can have."""
@@ -110,14 +114,14 @@ class Doubt:
             guard = self._goal_name(time, i - len(self._needs))
             multipliers = self._ask_highs(search, frame, time, first + i)
             if multipliers is None:
-                answer = self._decide(rows, condition, time, constant)
+                answer = self._decide(rows, condition, time, constant, guard if is_goal else None)
                 if isinstance(answer, Violation):
                     return answer
-                multipliers, empty = answer
-                if empty and not is_goal:
+                multipliers, contradicts = answer
+                if contradicts and not is_goal:
                     records.append((int(VOID), multipliers))
                     break
-                if empty:
+                if contradicts:
                     records.append((int(DEAD), multipliers))
                     continue
             if is_goal:
@@ -146,9 +150,13 @@ class Doubt:
         return list(zip(search.names[used].tolist(), (dual[used] / search.scales[used]).tolist(), strict=True))
 
     def _decide(
-        self, rows: dict[int, ExactRow], condition: HalfSpace, time: int, constant: Vector
+        self, rows: dict[int, ExactRow], condition: HalfSpace, time: int, constant: Vector, guard: int | None
     ) -> Violation | tuple[list[tuple[int, float]], bool]:
-        """A violation of a condition; or multipliers that exclude it, and whether they exclude the piece itself."""
+        """A violation of a condition; or multipliers that exclude it, and whether they contradict one another.
+
+        They do if the piece is empty, or if the condition, missed, is a row of its own, with the name ``guard``. Then
+        they may be multiplied by any number, and are whole: rows that just exclude one another need them exactly.
+        """
         coefficients = self._linear(condition.coefficients, time)
         limit = (
             condition.bound - _dot(condition.coefficients, constant) - self._disturbance(condition.coefficients, time)
@@ -158,9 +166,16 @@ class Doubt:
         answer = decide([*constraints, Row(coefficients, limit, strict=True)], self._lower, self._upper)
         if isinstance(answer, list):
             return Violation(answer)
-        weight = answer.pop(len(names), None)
-        multipliers = [(names[i], part) for i, value in answer.items() for part in _float_parts(value / (weight or 1))]
-        return multipliers, weight is None
+        weight = answer.get(len(names))
+        if weight is None or guard is not None:
+            common: Fraction | int = math.lcm(*(value.denominator for value in answer.values()))
+            if max(answer.values()) * common > _LARGEST_WHOLE:
+                common = 1 / (weight or Fraction(1))
+            pairs = [([*names, guard][i], value * common) for i, value in answer.items()]
+            return [(int(name or 0), part) for name, value in pairs for part in _float_parts(value)], True
+        del answer[len(names)]
+        multipliers = [(names[i], part) for i, value in answer.items() for part in _float_parts(value / weight)]
+        return multipliers, False
 
     def _constant(self, frames: Ints) -> Vector:
         """Constant part of the state at the end of a path."""
