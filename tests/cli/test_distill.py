@@ -253,7 +253,7 @@ def test_a_plant_in_a_file_is_a_task(run, tmp_path, monkeypatch):
     result = run("distill", "cart.json", *agent, *size, "-o", "law.moet.json")
     assert result.exit_code == 0, result.output
     assert "proved: safe in cart.json" in result.stdout
-    assert "moet check law.cert POLICY cart.json" in result.stdout
+    assert "moet check law.cert law.moet.json cart.json" in result.stdout
     assert run("check", "law.cert", "law.moet.json", "cart.json").exit_code == 0
 
 

@@ -198,7 +198,7 @@ def distill(
         )
         raise typer.Exit(proof_exit(result))
     kept = {"kept": f"student {result.selected} of {len(result.history)}", "saved to": str(output)}
-    proof = {} if prove is None else proof_report(result, prove, within, written)
+    proof = {} if prove is None else proof_report(result, prove, output, within, written)
     size = size_report(result.front, result.taken, result.tolerance, "reward")
     print_report(evaluation_report(found) | size | kept | proof)
     raise typer.Exit(proof_exit(result))

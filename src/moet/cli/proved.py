@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,8 +61,10 @@ def save_proof(run: Distillation, output: Path, front: Path | None) -> dict[str,
     return written
 
 
-def proof_report(run: Distillation, system: str, within: int | None, written: dict[str, Path]) -> dict[str, str]:
-    """What was proved, for people; the system as they named it."""
+def proof_report(
+    run: Distillation, system: str, output: Path, within: int | None, written: dict[str, Path]
+) -> dict[str, str]:
+    """What was proved, for people; the system as they named it, and the file of the policy."""
     assert run.verdict is not None
     what = "safe in" if within is None else f"at the goal within {within} steps in"
     report = {"proof": f"{name_of(run.verdict)}: {what} {system}"}
@@ -78,8 +81,8 @@ def proof_report(run: Distillation, system: str, within: int | None, written: di
         report["given up"] = f"{run.given_up:.4f} of fidelity, {run.candidates[run.kept or 0].share:.0%} of the way"
     report |= {name: str(path) for name, path in written.items()}
     if run.certificate is not None:
-        guarding = written.get("guard", "POLICY")
-        report["check with"] = f"moet check {written['certificate']} {guarding} {system}"
+        about = written.get("guard", output)
+        report["check with"] = shlex.join(["moet", "check", str(written["certificate"]), str(about), system])
     return report
 
 
