@@ -69,7 +69,8 @@ def test_the_checkers_form_holds_the_function_and_is_the_searchs(name, centers, 
     ]
     algebra = floats.FUNCTIONS | {"times": lambda x, y: x * y, "over": lambda x, y: x / y}
     guess = algebra[name](*proposed)
-    if form.radius > 1000 * ONE:  # next to a pole floats are far off; they only propose
+    steep = name == "sqrt" and true < 1e-3
+    if form.radius > 1000 * ONE or steep:  # next to a pole, of the slope too, floats are far off; they only propose
         return
     assert guess.radius == pytest.approx(form.radius / ONE, rel=1e-3, abs=1e-9)
 

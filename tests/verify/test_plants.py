@@ -86,7 +86,7 @@ def test_steps_of_systems_in_discrete_time_take_numbers():
         ({"avoid": [[]]}, "without conditions"),
         ({"flow": {"angle": "speed", "speed": "force"}}, "uses 'force'"),
         ({"parameters": {"sin": 1}}, "cannot be used in equations"),
-        ({"disturbance": {"angle": 1}}, "different printable names"),
+        ({"disturbance": {"angle": 1}}, "are states: a disturbance of a flow is a signal"),
         ({"observe": {"a": "torque"}}, "uses 'torque'"),
         ({"observation_error": {"position": 1}}, "names"),
         ({"actions": ["left"]}, "for policies that answer with labels, actions="),
