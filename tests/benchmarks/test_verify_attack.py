@@ -17,8 +17,13 @@ def test_no_attack_succeeds(kind):
     assert not defects
 
 
-FOUND = [("range", 30001155), ("table of numbers", 40000236), ("affine reaches", 40004071)]
-"""Attacks that once succeeded: constant gates, rows without an output, rows that need multipliers of exact thirds."""
+FOUND = [
+    ("range", 30001155),  # constant gates
+    ("table of numbers", 40000236),  # rows without an output
+    ("affine reaches", 40004071),  # multipliers of exact thirds
+    ("sum of trees", 60000685),  # votes that tie nearer than the first tie that was seen
+]
+"""Attacks that once succeeded."""
 
 
 @pytest.mark.parametrize(("kind", "seed"), FOUND)

@@ -314,8 +314,10 @@ def search(p: Problem, d: Scratch, tree: Tree, nodes: int, is_cheapest: bool) ->
                 return FOUND
             if variable < 0:
                 if variable == DOUBTFUL:
-                    _copy(d.found[3], d.lo[level])
-                    _copy(d.found[4], d.hi[level])
+                    cost = cost_of(p, d.lo[level], d.hi[level])
+                    if d.place[2] == 0 or cost < cost_of(p, d.found[3], d.found[4]):
+                        _copy(d.found[3], d.lo[level])
+                        _copy(d.found[4], d.hi[level])
                     d.place[2] += 1
                 d.place[0] -= 1
                 continue

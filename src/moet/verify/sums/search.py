@@ -53,7 +53,7 @@ class CaseSearch:
     found : pair of arrays of int or None
         The cells, first and last of every variable, whose rows meet the goals for sure.
     doubtful : pair of arrays of int or None
-        Cells in which rounding decides.
+        The cheapest cells in which rounding decides.
     reason : str or None
         Why the search ended before all was known.
     """
@@ -86,7 +86,7 @@ class CaseSearch:
             end = search(self.problem, d, self._tree, _PATIENCE, is_cheapest)
             if d.place[3]:
                 self.found = d.found[0].copy(), d.found[2].copy()
-            if d.place[2] and self.doubtful is None:
+            if d.place[2]:
                 self.doubtful = d.found[3].copy(), d.found[4].copy()
             if end in (DONE, FOUND):
                 return True
