@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -131,7 +132,7 @@ class Leaves(NamedTuple):
     start: Ints
 
 
-class Forest:
+class Forest(ABC):
     """Leaves of every tree, or for two rows the pairs of leaves that they may reach, that possible rows get to.
 
     Attributes
@@ -158,9 +159,9 @@ class Forest:
             order, group_of = cells.orders(), cells.group_of()
             self.lo, self.hi, self.leaf, self.start = _pairs(*rows[0], *rows[1], order, group_of)
 
+    @abstractmethod
     def leads(self, goals: Sequence[Goal]) -> tuple[Ints, Ints, Ints]:
         """Leads of every leaf, rounded up; goals below minus the second are missed, those above the third are met."""
-        raise NotImplementedError
 
     @cached_property
     def slots(self) -> tuple[Ints, Ints, Ints, Ints]:
