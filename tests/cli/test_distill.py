@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from moet import load
+from moet import Mixture, RegressionMixture, RegressionTree, Tree, load, save
 from moet.cli.output import Exit
 from moet.cli.sizes import size_report
 from moet.model.sizes import Tried
@@ -88,6 +88,29 @@ def test_watch_prints_every_step(run, policy):
     steps = json.loads(run("watch", policy, "--json").stdout)["steps"]
     assert len(steps) == len(lines) - 2
     assert steps[0]["action"] in ("left", "right")
+
+
+def test_watch_prints_what_was_flattened_as_one_thing(run, tmp_path):
+    trees = [Tree.leaf([1, 0, 0, 0]), Tree.leaf([0, 0, 1, 0])]
+    gate = np.zeros((2, 16))
+    gate[1, :8] = 1.0
+    lake = Mixture(gate, [0, -0.5], trees, [0, 1, 2, 3], provenance={"task": "FrozenLake-v1"})
+    save(lake, tmp_path / "lake.moet.json")
+    lines = run("watch", tmp_path / "lake.moet.json").stdout.splitlines()
+    assert lines[0].split() == ["step", "x", "expert", "action"]
+    assert lines[1].split() == ["0", "0", "1", "2"]
+
+
+def test_watch_prints_the_numbers_of_a_continuous_action(run, tmp_path):
+    law = RegressionTree.leaf([0.5], [[1.0, 0.0, -1.0]])
+    laws = RegressionMixture(np.zeros((1, 3)), [0], [law], ["torque"], [-2], [2], provenance={"task": "Pendulum-v1"})
+    save(laws, tmp_path / "law.moet.json")
+    lines = run("watch", tmp_path / "law.moet.json").stdout.splitlines()
+    assert lines[0].split()[-2:] == ["expert", "torque"]
+    assert len(lines) == 202
+    step = json.loads(run("watch", tmp_path / "law.moet.json", "--json").stdout)["steps"][0]
+    cosine, _, speed = step["features"].values()
+    assert step["action"] == {"torque": np.clip(0.5 + cosine - speed, -2, 2)}
 
 
 def test_watch_writes_a_film(run, policy, tmp_path):

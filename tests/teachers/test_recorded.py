@@ -1,12 +1,13 @@
 """Recorded episodes, and students of them."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from moet import MoETClassifier, load, save
+from moet import MoETClassifier, MoETRegressor, load, save
 from moet.distill.recorded import imitate
 from moet.envs import resolve
 from moet.envs.rollout import play
@@ -178,8 +179,14 @@ def test_arrays_that_claim_too_much_are_refused(tmp_path):
     [
         ({"actions": None}, "it needs the arrays observations and actions, it has observations"),
         ({"actions": np.zeros(5, int)}, "it has 3 observations and 5 actions"),
-        ({"actions": np.zeros((3, 2))}, r"its actions are float64 of shape \(3, 2\); a tree answers with one of a few"),
-        ({"actions": np.array([0.5, 1, 2])}, "its actions are float64"),
+        (
+            {"actions": np.zeros((3, 2), int)},
+            r"its actions are int64 of shape \(3, 2\); a policy answers with one of a",
+        ),
+        ({"actions": np.array(["up"] * 3)}, "its actions are <U2"),
+        ({"actions": np.array(0.5)}, "its actions are float64"),
+        ({"actions": np.zeros((3, 0))}, r"its actions are float64 of shape \(3, 0\)"),
+        ({"actions": np.array([0.5, np.nan, 2])}, "its actions hold NaN or infinity"),
         ({"actions": np.array([-1, 1, 2])}, "its actions lie between -1 and 2; they are counted from 0"),
         ({"actions": np.array([0, 1, 10**9])}, "its actions lie between 0 and 1000000000"),
         ({"observations": np.full((3, 2), np.nan)}, "its observations hold NaN or infinity"),
@@ -257,3 +264,55 @@ def test_one_episode_is_not_enough(tmp_path):
     np.savez(tmp_path / "one.npz", observations=np.zeros((3, 2)), actions=np.array([0, 1, 0]))
     with pytest.raises(InputError, match="record at least two"):
         imitate(read_recording(tmp_path / "one.npz"), DecisionTreeClassifier())
+
+
+def push(rows):
+    return np.clip(-2 * rows[:, :1] - 3 * rows[:, 1:2], -2, 2)
+
+
+@pytest.fixture
+def pushes(tmp_path):
+    """Episodes of Pendulum, pushed by one law."""
+    played = play(push, resolve("Pendulum-v1"), range(8))
+    file = tmp_path / "pushes.npz"
+    np.savez(file, observations=played.observations, actions=played.actions.astype(np.float32), lengths=played.lengths)
+    return file
+
+
+def test_actions_that_are_numbers_are_learned_by_a_regressor(pushes, tmp_path):
+    recording = read_recording(pushes)
+    assert recording.continuous
+    assert recording.task().box.in_words() == "1 number between [-2] and [2]"
+    found = imitate(recording, MoETRegressor(n_experts=1, max_depth=0))
+    assert found.r2 > 0.999
+    assert found.fidelity > 0.99
+    assert found.action_error < 0.01
+    save(found.policy, tmp_path / "p.moet.json")
+    assert load(tmp_path / "p.moet.json").outputs == ("u0",)
+    named = imitate(recording, MoETRegressor(n_experts=1, max_depth=0), task=resolve("Pendulum-v1"))
+    assert named.policy.task.name == named.policy.mixture.provenance["task"]
+
+
+def test_a_recorded_number_that_never_changes_has_bounds_all_the_same(tmp_path):
+    actions = np.column_stack([np.linspace(-1, 1, 40), np.full(40, 0.5)])
+    np.savez(tmp_path / "same.npz", observations=actions, actions=actions, lengths=[20, 20])
+    recording = read_recording(tmp_path / "same.npz")
+    found = imitate(recording, MoETRegressor(n_experts=1, max_depth=0))
+    assert found.policy.predict(actions)[:, 1].tolist() == [0.5] * 40
+    assert found.fidelity == 1.0
+
+
+def test_labels_and_numbers_are_told_apart_before_training(several, pushes, tmp_path):
+    labels, numbers = read_recording(several), read_recording(pushes)
+    with pytest.raises(InputError, match=r"numbered actions, Pendulum-v1 takes 1 number between"):
+        imitate(replace(labels, observations=labels.observations[:, :3]), MoETRegressor(), task=resolve("Pendulum-v1"))
+    four = np.pad(numbers.observations, ((0, 0), (0, 1)))
+    with pytest.raises(InputError, match=r"rows of 1 floats, cartpole takes one of 2 actions; .*astype\(int\)"):
+        imitate(replace(numbers, observations=four), MoETClassifier(), task=TASK)
+    with pytest.raises(InputError, match=r"take a moet.MoETRegressor"):
+        imitate(numbers, MoETClassifier())
+    for k, actions in enumerate((np.zeros(3, int), np.zeros((3, 2)))):
+        np.savez(tmp_path / f"mixed_{k}.npz", observations=np.zeros((3, 2)), actions=actions)
+    several.unlink(), pushes.unlink()
+    with pytest.raises(InputError, match="actions are of different kinds: action numbers, rows of 2"):
+        read_recording(tmp_path)

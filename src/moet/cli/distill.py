@@ -138,8 +138,12 @@ def distill(
         from moet.cli.recorded import distill_recorded
 
         if experts is None and depth is None:  # without an environment no size can be tried
-            experts, depth = 4, 3
-        distill_recorded(data, output, task or env, _student(experts, depth, hard, boosted, tree), seed, as_json)
+            experts = 4
+
+        def student_for(continuous: bool) -> Any:
+            return (_regressor if continuous else _student)(experts, depth, hard, boosted, tree)
+
+        distill_recorded(data, output, task or env, student_for, seed, as_json)
         return
     chosen = chosen_task(task, env)
     teacher = chosen_teacher(chosen, named, normalize, activation, trust)
@@ -153,9 +157,7 @@ def distill(
         result = run_distillation(
             teacher,
             chosen,
-            _regressor(experts, depth, hard, boosted, tree)
-            if chosen.continuous
-            else _student(experts, depth, hard, boosted, tree),
+            (_regressor if chosen.continuous else _student)(experts, depth, hard, boosted, tree),
             prediction="soft" if hard is False else "hard",
             iterations=iterations,
             rollouts_per_iteration=rollouts,

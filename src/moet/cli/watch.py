@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,10 +15,7 @@ from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from moet.envs.task import Task
+    from moet.envs.task import Floats, Task
 
 FRAMES_PER_SECOND = 30
 
@@ -36,20 +35,15 @@ def watch(
         if output.suffix.lower() != ".gif":
             raise InputError(f"a film is written as .gif, not {output.suffix or output}")
     from moet.distill.policy import Policy
-    from moet.envs.catalog import resolve
     from moet.envs.rollout import play
     from moet.envs.seeds import Purpose, episode_seeds
-    from moet.model.file import as_mixture
 
-    mixture = as_mixture(policy)
-    name = env or mixture.provenance.get("task")
-    if name is None:
-        raise InputError(f"{policy} does not say which task it was made for; name one with --env")
-    task = resolve(name)
+    player = Policy.load(policy, env)
+    task = player.task
     episode_seed = episode_seeds(seed, Purpose.REPORT, 1)[0]
-    episode = play(Policy.of(mixture, task).act, task, [episode_seed])
+    episode = play(player.act, task, [episode_seed])
     features = task.view(episode.observations)
-    experts = mixture.expert(features)
+    experts = player.mixture.expert(features)
     if output is not None:
         _film(task, episode_seed, episode.actions, output)
     if as_json:
@@ -60,7 +54,7 @@ def watch(
                 "film": None if output is None else str(output),
                 "steps": [
                     {"features": dict(zip(task.feature_names, map(float, row), strict=True))}
-                    | {"expert": int(expert), "action": task.action_names[action], "reward": float(reward)}
+                    | {"expert": int(expert), "action": _action(task, action), "reward": float(reward)}
                     for row, expert, action, reward in zip(
                         features, experts, episode.actions, episode.rewards, strict=True
                     )
@@ -76,12 +70,67 @@ def watch(
     )
 
 
-def _print_steps(task: Task, features: NDArray[np.float64], experts: Any, actions: Any) -> None:
-    width = max(10, *(len(name) for name in task.feature_names))
-    typer.echo("  ".join(["step", *(f"{name:>{width}}" for name in task.feature_names), "expert", "action"]))
-    for step, (row, expert, action) in enumerate(zip(features, experts, actions, strict=True)):
-        values = "  ".join(f"{value:>{width}.4g}" for value in row)
-        typer.echo(f"{step:>4}  {values}  {expert:>6}  {task.action_names[action]}")
+def _action(task: Task, action: Any) -> str | dict[str, float]:
+    """The name of an action; where it is a row of numbers, these with their names."""
+    if task.box is None:
+        return task.action_names[action]
+    return dict(zip(task.action_names, map(float, action), strict=True))
+
+
+class Column(NamedTuple):
+    """What one thing was in each step, ready to print."""
+
+    name: str
+    cells: list[str]
+
+    def lines(self) -> list[str]:
+        """Its name and its cells, all of one width."""
+        width = max(len(cell) for cell in (self.name, *self.cells))
+        return [f"{cell:>{width}}" for cell in (self.name, *self.cells)]
+
+
+def _print_steps(task: Task, features: Floats, experts: Any, actions: Any) -> None:
+    done = (
+        [Column("action", [task.action_names[action] for action in actions])]
+        if task.box is None
+        else _numbers(task.action_names, actions)
+    )
+    steps = Column("step", [str(step) for step in range(len(features))])
+    seen = seen_columns(task.feature_names, features)
+    for line in zip(
+        *(column.lines() for column in (steps, *seen, Column("expert", [str(k) for k in experts]), *done)), strict=True
+    ):
+        typer.echo("  ".join(line).rstrip())
+
+
+def seen_columns(names: Sequence[str], features: Floats) -> list[Column]:
+    """What was seen in each step: a number, or which of several things it was.
+
+    Features that are called ``name=value`` and of which one is 1 and the others are 0 are one thing, as they were
+    before they were flattened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for column in seen_columns(["far=no", "far=yes", "x"], np.array([[0, 1, 2.5], [1, 0, 0.5]])):
+    ...     print(*column)
+    far ['yes', 'no']
+    x ['2.5', '0.5']
+    """
+    columns: list[Column] = []
+    for thing, group in groupby(range(len(names)), key=lambda k: names[k].rpartition("=")[0] or k):
+        places = list(group)
+        shown = features[:, places]
+        if isinstance(thing, str) and ((shown == 0) | (shown == 1)).all() and (shown.sum(axis=1) == 1).all():
+            values = [names[k].rpartition("=")[2] for k in places]
+            columns.append(Column(thing, [values[k] for k in shown.argmax(axis=1)]))
+        else:
+            columns += _numbers([names[k] for k in places], shown)
+    return columns
+
+
+def _numbers(names: Sequence[str], rows: Floats) -> list[Column]:
+    return [Column(name, [f"{value:.4g}" for value in column]) for name, column in zip(names, rows.T, strict=True)]
 
 
 def _film(task: Task, seed: int, actions: Any, path: Path) -> None:

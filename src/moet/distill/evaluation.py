@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.policy import Policy
+from moet.envs.box import ActionBox
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play
 from moet.envs.seeds import Purpose, episode_seeds
@@ -222,15 +223,16 @@ def _compare(
             some = np.linspace(0, len(wanted) - 1, min(len(wanted), JUDGED_STEPS)).astype(np.int64)
             rows = own.observations[some], task.box.clipped(own.actions[some]), wanted[some]
             found["q_regret"] = float(teacher.critic.regret(*rows).mean())
-        return found | _differences(task.box.in_ranges(own.actions), task.box.in_ranges(wanted))
+        return found | differences(task.box, own.actions, wanted)
     found["fidelity_raw"] = float((own.actions == wanted).mean())
     if teacher.has_scores:
         found["q_regret"] = regret(teacher.scores(own.observations), own.actions)
     return found
 
 
-def _differences(actions: Floats, wanted: Floats) -> dict[str, float]:
+def differences(box: ActionBox, actions: Floats, wanted: Floats) -> dict[str, float]:
     """Mean difference and R² of continuous actions, both in units of their ranges."""
+    actions, wanted = box.in_ranges(actions), box.in_ranges(wanted)
     found = {"action_error": float(np.abs(actions - wanted).mean())}
     spread = float(np.square(wanted - wanted.mean(axis=0)).sum())
     if spread > 0:

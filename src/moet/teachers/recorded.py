@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.box import ActionBox
 from moet.envs.task import Floats, Task
 from moet.errors import InputError, TaskError, TeacherError
 from moet.teachers.recorded_arrow import SUFFIXES, arrow_files, read_arrow
@@ -33,19 +34,31 @@ class Recording:
     Attributes
     ----------
     observations : array, shape (n_steps, n_observed)
-    actions, episode : arrays of int, shape (n_steps,)
-        What was done, and in which episode, numbered from 0.
+    actions : array of int, shape (n_steps,), or of float, shape (n_steps, n_numbers)
+        What was done: action numbers from 0, or rows of numbers.
+    episode : array of int, shape (n_steps,)
+        In which episode, numbered from 0.
     names : tuple of str
         What each number of an observation is called.
     """
 
     observations: Floats
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     episode: NDArray[np.int64]
     names: tuple[str, ...]
 
+    @property
+    def continuous(self) -> bool:
+        """Whether actions are rows of numbers instead of one of a few."""
+        return self.actions.ndim == 2
+
     def task(self) -> Task:
-        """A task that has names for what was seen and done, and cannot be played."""
+        """A task that has names for what was seen and done, and cannot be played.
+
+        Numbers of an action lie between the least and the largest that were recorded.
+        """
+        box = _recorded_box(self.actions) if self.continuous else None
+        named = map(str, range(int(self.actions.max()) + 1)) if box is None else (f"u{k}" for k in range(len(box)))
         return Task(
             name="recorded episodes",
             make=_cannot_be_played,
@@ -53,9 +66,17 @@ class Recording:
             observation_names=self.names,
             feature_names=self.names,
             feature_units=("",) * len(self.names),
-            action_names=tuple(map(str, range(int(self.actions.max()) + 1))),
+            action_names=tuple(named),
             max_steps=None,
+            box=box,
         )
+
+
+def _recorded_box(actions: Floats) -> ActionBox:
+    """Bounds that all recorded actions keep; of a number that never changes, one more above it."""
+    low, high = actions.min(axis=0), actions.max(axis=0)
+    high = np.where(high > low, high, np.maximum(low + 1, np.nextafter(low, np.inf)))
+    return ActionBox(tuple(low.tolist()), tuple(high.tolist()), low.shape, "float64")
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
@@ -84,6 +105,9 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
     widths = {seen.shape[1] for seen, _, _ in parts}
     if len(widths) > 1:
         raise InputError(f"cannot read {path}: its observations are of different lengths: {sorted(widths)}")
+    if len(shapes := {done.shape[1:] for _, done, _ in parts}) > 1:
+        told = sorted(f"rows of {shape[0]}" if shape else "action numbers" for shape in shapes)
+        raise InputError(f"cannot read {path}: its actions are of different kinds: {', '.join(told)}")
     return Recording(
         observations=np.concatenate([seen for seen, _, _ in parts]),
         actions=np.concatenate([done for _, done, _ in parts]),
@@ -106,7 +130,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-Episode = tuple[Floats, NDArray[np.int64], tuple[str, ...]]
+Episode = tuple[Floats, NDArray[Any], tuple[str, ...]]
 
 
 def _episodes(file: Path) -> Iterator[Episode]:
@@ -177,7 +201,7 @@ def _split(arrays: Mapping[str, Any]) -> Iterator[Episode]:
             yield rows[begin:end], actions[begin:end], names
 
 
-def _starts(arrays: Mapping[str, Any], actions: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _starts(arrays: Mapping[str, Any], actions: NDArray[Any]) -> NDArray[np.int64] | None:
     """Where episodes begin; None if nothing is said about it."""
     count = len(actions)
     if "episode" in arrays:
@@ -195,18 +219,28 @@ def _starts(arrays: Mapping[str, Any], actions: NDArray[np.int64]) -> NDArray[np
     return np.flatnonzero(np.r_[True, inner > 0]) if inner.any() else None
 
 
-def _actions(values: Any) -> NDArray[np.int64]:
+def _actions(values: Any) -> NDArray[Any]:
+    """Action numbers; of an array with a point in its numbers, rows of them."""
     array = np.asarray(values)
+    if array.dtype.kind == "f" and array.ndim >= 1 and 0 not in array.shape[1:]:
+        return _rows_of_numbers(array)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind not in "iub":
         raise InputError(
-            f"its actions are {array.dtype} of shape {array.shape}; a tree answers with one of a few, whose number "
-            "must have been recorded"
+            f"its actions are {array.dtype} of shape {array.shape}; a policy answers with one of a few, whose number "
+            "must have been recorded, or with a row of floats"
         )
     if array.size and not 0 <= array.min() <= array.max() <= _LIMIT:
         raise InputError(f"its actions lie between {array.min()} and {array.max()}; they are counted from 0")
     return array.astype(np.int64)
+
+
+def _rows_of_numbers(array: NDArray[Any]) -> Floats:
+    rows = array.reshape(len(array), -1).astype(np.float64)
+    if not np.isfinite(rows).all():
+        raise InputError("its actions hold NaN or infinity")
+    return rows
 
 
 def _rows(values: Any, prefix: str = "") -> tuple[Floats, tuple[str, ...]]:
