@@ -9,6 +9,7 @@ from moet.distill.run import Run, Settings
 from moet.distill.selection import Score
 from moet.distill.sizes import choose_size
 from moet.envs import resolve
+from moet.envs.rollout import play
 from moet.errors import InputError
 
 QUICK = {"iterations": 8, "rollouts_per_iteration": 4, "selection_episodes": 5}
@@ -98,3 +99,23 @@ def test_sizes_that_learned_nothing_do_not_end_the_search_and_the_most_faithful_
     for enough, name in ((32, "E4-D3"), (2**20, "E8-D3")):
         run = choose_size(None, resolve("cartpole"), replace(settings, max_samples=enough), 4)
         assert run.front[run.taken].name == name
+
+
+def test_the_teacher_plays_its_first_episodes_once_for_all_sizes(teacher, monkeypatch):
+    from moet.distill import run as module
+
+    task = resolve("cartpole")
+    settings = Settings(3, 1000, "uniform", "weight", "reward", 2, None, 0, 1)
+    student = MoETClassifier(n_experts=2, max_depth=0, prediction="hard")
+    alone, before = (Run(teacher, task, student, settings) for _ in range(2))
+    alone.iterate(last=False)
+    alone.iterate(last=True)
+    before.iterate(last=True)
+    players = []
+    monkeypatch.setattr(module, "play", lambda act, *told: players.append(act) or play(act, *told))
+    after = Run(teacher, task, student, settings, after=before)
+    after.iterate(last=False)
+    after.iterate(last=True)
+    assert teacher.act not in players
+    assert after.model(1) == alone.model(1)
+    assert [one.score for one in after.history] == [one.score for one in alone.history]

@@ -24,7 +24,8 @@ def tune(
         float, typer.Option(min=0.001, max=1, help="Share of the episodes that count as the worst, half of the aim.")
     ] = 0.2,
     selection_episodes: Annotated[
-        int, typer.Option(min=1, help="Episodes to select by; the best and the start meet on twice as many others.")
+        int,
+        typer.Option(min=1, help="Episodes to select by; the best and the start meet on four times as many others."),
     ] = 100,
     digits: Digits = None,
     report_episodes: Annotated[

@@ -83,10 +83,16 @@ class _Final(NamedTuple):
 
 
 class Run:
-    """A distillation under way. Everything follows from the settings and the data of the iterations so far."""
+    """A distillation under way. Everything follows from the settings and the data of the iterations so far.
 
-    def __init__(self, teacher: Teacher, task: Task, student: Any, settings: Settings, *, warns: bool = True) -> None:
-        self._warns = warns  # about a useless teacher, which of several runs one is to say
+    ``after`` is a run of another student with the same settings, which has begun: in the first iteration the teacher
+    plays, so these states are the same for both. Whether the teacher is any good was told there, too.
+    """
+
+    def __init__(
+        self, teacher: Teacher, task: Task, student: Any, settings: Settings, *, after: Run | None = None
+    ) -> None:
+        self._after = after
         self.teacher, self.task, self.student, self.settings = teacher, task, student, settings
         self.parts: list[Labelled] = []
         self.history: list[Iteration] = []
@@ -100,12 +106,7 @@ class Run:
         """Label what was played, fit, judge."""
         begin = time.perf_counter()
         number = len(self.history)
-        if self._played is None:
-            player = self.teacher if number == 0 else Policy(self.model(number - 1), self.task)
-            self._played = self._play(player, self._training_seeds(number))
-            if number == 0 and self._warns:
-                warn_if_useless(self.task, self._played, self._training_seeds(0))
-        self.parts.append(self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration))
+        self.parts.append(self._next_states(number))
         sample = self._sample(number)
         model = self._models[number] = self._fitted(sample)
         seeds = self._seeds(Purpose.SELECTION, self.settings.selection_episodes)
@@ -121,6 +122,17 @@ class Run:
                 seconds=time.perf_counter() - begin,
             )
         )
+
+    def _next_states(self, number: int) -> Labelled:
+        """What this iteration adds: states of the teacher's play at first, later of the student before."""
+        if number == 0 and self._after is not None:
+            return self._after.parts[0]
+        if self._played is None:
+            player = self.teacher if number == 0 else Policy(self.model(number - 1), self.task)
+            self._played = self._play(player, self._training_seeds(number))
+            if number == 0:
+                warn_if_useless(self.task, self._played, self._training_seeds(0))
+        return self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration)
 
     def model(self, number: int) -> Any:
         """The student of iteration ``number``, fitted anew if a run was resumed."""

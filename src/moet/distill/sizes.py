@@ -69,7 +69,7 @@ def choose_size(
     kind = MoETRegressor if task.continuous else MoETClassifier
     for experts, depth in LAWS if task.continuous else candidate_sizes(len(task.action_names)):
         student = kind(n_experts=experts, max_depth=depth, prediction=prediction)
-        run = Run(teacher, task, student, settings, warns=not runs)
+        run = Run(teacher, task, student, settings, after=runs[0] if runs else None)
         name = f"E{experts}-D{depth}"
         stores.append(None if store is None else Part(store, name))
         carry_on(

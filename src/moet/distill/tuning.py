@@ -15,6 +15,7 @@ from moet import __version__
 from moet.distill.checkpoint import TUNING, Folder, Store, check_same
 from moet.distill.numbers import Numbers
 from moet.distill.policy import Policy
+from moet.distill.racing import ROUNDS, race
 from moet.distill.shorten import shortened
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, play
@@ -40,8 +41,11 @@ CROWD = 2
 CHECK_EVERY = 5
 """Generations after which the middle of the search plays the episodes for selection."""
 
-FINALISTS, FINAL_EPISODES = 3, 2
-"""The best of these middles meet the start on so many times as many other episodes."""
+FINALISTS = 8
+"""So many of the best of these middles race on other episodes; the last of them meet the start there."""
+
+FINAL_EPISODES = ROUNDS[-1]
+"""Times the episodes for selection that they have played then."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,8 @@ def tune(
     tail : float
         Share of the episodes that count as the worst.
     selection_episodes : int
-        Episodes that the middle of the search plays every five generations; the best three of these meet the start
-        again on twice as many others.
+        Episodes that the middle of the search plays every five generations. The best eight of these middles play as
+        many others, the better four of them twice as many, and the best two four times as many, as the start does.
     digits : int, optional
         Significant digits of the numbers that come out; by default as few as cost nothing. 17 keeps all.
     seed : int
@@ -266,9 +270,9 @@ class Tuning:
         order = sorted(range(len(checks)), key=lambda k: checks[k], reverse=True)[:FINALISTS]
         begin = self._merit(self._model, Purpose.FINAL_SELECTION, FINAL_EPISODES)
         model, merit = self._model, begin
-        for k in order:
-            middle = self._numbers.model(self._middles[k].point)
-            found = self._merit(middle, Purpose.FINAL_SELECTION, FINAL_EPISODES)
+        finalists = [self._numbers.model(self._middles[k].point) for k in order]
+        for middle, returns in race(finalists, self._final_returns, self._judged, self.settings.selection_episodes):
+            found = self._judged(returns)
             if found.is_no_worse_than(begin) and found > merit:
                 model, merit = middle, found
         if model is not self._model:
@@ -290,8 +294,14 @@ class Tuning:
 
     def _merit(self, model: Model, purpose: Purpose, times: int) -> Merit:
         seeds = self._seeds(purpose, times * self.settings.selection_episodes)
-        returns = self._play(self._policy(model), seeds).returns
+        return self._judged(self._play(self._policy(model), seeds).returns)
+
+    def _judged(self, returns: Floats) -> Merit:
         return Merit(careful_mean(returns, self.settings.tail), float(returns.mean()))
+
+    def _final_returns(self, model: Model, begin: int, end: int) -> Floats:
+        """What a model earns in some of the last episodes for selection."""
+        return self._play(self._policy(model), self._seeds(Purpose.FINAL_SELECTION, end - begin, start=begin)).returns
 
     def _policy(self, model: Model) -> Policy:
         return replace(self.start, model=model)
