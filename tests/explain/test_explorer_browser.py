@@ -1,6 +1,7 @@
 """The explorer page in a real browser: driven as a person would, and asked for its answers."""
 
 import base64
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -116,6 +117,14 @@ def test_soft_answers_are_those_of_python(show):
     clear = top[:, -1] - top[:, -2] > 1e-9  # the last digits of exp are the browser's
     assert clear.mean() > 0.99
     assert np.array_equal(np.array(CLASSES)[found][clear], mixture.predict_soft(X)[clear])
+
+
+def test_probabilities_are_as_sharp_as_the_answer_says(show):
+    mixture = replace(random_mixture(4, prediction="soft"), sharpness=[0.5, 2.0, 9.0][: len(CLASSES)])
+    X = np.random.default_rng(0).normal(size=(20, mixture.n_features))
+    script = "return arguments[0].map((votes) => Array.from(moet.models[0].sharpened(votes)))"
+    found = show(mixture).execute_script(script, mixture.votes(X).tolist())
+    np.testing.assert_allclose(found, mixture.predict_proba(X), atol=1e-12)
 
 
 def test_sliders_and_numbers_move_the_input(show):

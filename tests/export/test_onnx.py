@@ -1,5 +1,6 @@
 """The ONNX model, run by onnxruntime: hard answers to the bit, soft ones up to rounding."""
 
+import dataclasses
 import json
 import sys
 
@@ -45,6 +46,13 @@ def test_zero_differences(name):
     assert np.array_equal(expert, mixture.expert(X))
     assert np.array_equal(label, mixture.predict_hard(X))
     assert np.array_equal(probabilities, mixture.predict_proba_hard(X))
+
+
+@pytest.mark.parametrize("sharpness", [3.0, (0.5, 3.0, 20.0)])
+def test_probabilities_are_as_sharp_as_the_mixture_says(sharpness):
+    mixture = dataclasses.replace(as_soft(SAMPLES["two_trees"]), sharpness=sharpness)
+    X = np.random.default_rng(0).normal(size=(2000, mixture.n_features))
+    np.testing.assert_allclose(run(mixture, X)[1], mixture.predict_proba(X), rtol=0, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

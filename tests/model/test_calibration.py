@@ -95,8 +95,28 @@ def test_the_sharpness_is_the_one_that_labels_not_seen_recommend(flipped):
     vote = Mixture([[0.0]], [0.0], [STUMP], [0, 1], prediction="soft")
     sharpness = best_sharpness(vote, [Trial(vote, table, table)])
     assert sharpness is not None
+    assert len(sharpness) == 2
     said = Mixture([[0.0]], [0.0], [STUMP], [0, 1], prediction="soft", sharpness=sharpness)
     assert error(said, X[:, :1], y) < 0.02
+
+
+def test_answers_that_are_right_less_often_have_a_sharpness_of_their_own():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 1))
+    y = np.where(rng.random(4000) < np.where(X[:, 0] <= 0, 0.05, 0.4), X[:, 0] <= 0, X[:, 0] > 0)
+    table = make_table(X, y.astype(int))
+    vote = Mixture([[0.0]], [0.0], [STUMP], [0, 1], prediction="soft")
+    said = calibrated(vote, table, [Trial(vote, table, table)])
+    assert (said.predict(X) == vote.predict(X)).all()
+    np.testing.assert_allclose(said.predict_proba([[-1.0], [1.0]]).max(axis=1), [0.95, 0.6], atol=0.02)
+
+
+def test_an_answer_that_was_never_given_has_the_sharpness_of_all():
+    X, y = noisy(400, 0, 0.2)
+    table = make_table(X[:, :1], y)
+    always = Mixture([[0.0]], [0.0], [Tree.leaf([0.3, 0.7])], [0, 1], prediction="soft")
+    never, given = best_sharpness(always, [Trial(always, table, table)])
+    assert never == pytest.approx(given, rel=0.01)
 
 
 def test_votes_that_come_true_stay_as_they_are():
@@ -119,20 +139,21 @@ def test_folds_keep_groups_together_and_ask_every_row_once():
     assert list(folds(make_table(X[:50], y[:50]))) == []
 
 
-def test_sharpness_is_kept_in_files_and_in_what_the_checker_reads(tmp_path):
-    sharp = soft(7.5)
+@pytest.mark.parametrize("sharpness", [7.5, (7.5, 7.5)])
+def test_sharpness_is_kept_in_files_and_in_what_the_checker_reads(tmp_path, sharpness):
+    sharp = soft(sharpness)
     save(sharp, tmp_path / "sharp.moet.json")
     loaded = load(tmp_path / "sharp.moet.json")
     assert loaded == sharp != soft()
     assert digest(loaded) == digest(sharp) == plain_model(sharp).digest != digest(soft())
     assert plain_model(tmp_path / "sharp.moet.json").digest == digest(sharp)
-    assert sharp.prune().sharpness == 7.5
+    assert sharp.prune().sharpness == loaded.sharpness == sharpness
     X = np.array([[-1.0], [1.0]])
     assert (sharp.predict(X) == soft().predict(X)).all()
     np.testing.assert_allclose(sharp.predict_proba(X)[:, 1], 1 / (1 + np.exp(-7.5 * np.array([-0.8, 0.6]))))
 
 
-@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), True, "3"])
+@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), True, "3", [1.0], [1.0, 0.0], (1.0, True), []])
 def test_a_sharpness_that_is_no_positive_number_is_refused(wrong):
     with pytest.raises(ModelError, match="positive number"):
         soft(wrong)

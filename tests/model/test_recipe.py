@@ -191,3 +191,19 @@ def test_a_judge_measures_weighted_accuracy_in_the_mode_that_will_be_used(stage,
     mixture = run.best.freeze(training.scaler, settings)
     right = mixture.predict(table.X[table.rows]) == table.y
     assert run.score == pytest.approx(np.average(right, weights=table.weight))
+
+
+@pytest.mark.parametrize("hard_iter", [0, 3])
+def test_of_many_rows_some_are_drawn_for_the_rounds_and_all_grow_the_last_trees(monkeypatch, hard_iter):
+    monkeypatch.setattr(recipe, "MOST_IN_ROUNDS", 500)
+    used = []
+    grow = TrainingRows.grow_experts
+
+    def watched(self, *arguments):
+        used.append(len(self.table))
+        return grow(self, *arguments)
+
+    monkeypatch.setattr(TrainingRows, "grow_experts", watched)
+    train(noisy_table(2000), replace(SETTINGS, hard_iter=hard_iter), np.random.default_rng(0), lambda *_: None)
+    assert (max(used[:-1]) == 500) == (hard_iter > 0)
+    assert (used[-1] == 2000) == (hard_iter > 0)

@@ -70,7 +70,8 @@ def model_of(mixture: Mixture) -> ModelProto:
     if mixture.sharpness is None:
         graph.node("Identity", votes, name="probabilities")
     else:
-        sharp = graph.node("Mul", votes, graph.constant("sharpness", [mixture.sharpness]))
+        each = graph.constant("sharpness", np.broadcast_to(mixture.sharpness, len(mixture.classes))[:, None])
+        sharp = graph.node("Mul", votes, graph.node("Gather", each, answer))
         graph.node("Softmax", sharp, axis=1, name="probabilities")
     graph.node("Gather", graph.constant("classes", _labels(mixture)), answer, name="label")
     graph.node("Squeeze", expert, second_axis, name="expert")

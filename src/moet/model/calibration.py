@@ -5,7 +5,8 @@ either, chosen by the likelihood of labels that the model had not seen, and no a
 
 - leaves of a hard mixture are drawn towards the class shares of the table by so many rows' worth (``shrinkage``), and
   all of them by a share of the way (``doubt``);
-- the probabilities of a soft mixture are the softmax of its votes times a number (``sharpness``).
+- the probabilities of a soft mixture are the softmax of its votes times a number (``sharpness``), one for each class
+  that may be the answer: those for a rare class are right less often than others that are as sure.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from moet.model.tree import LEAF, Tree
 
 Floats = NDArray[np.float64]
 
-FOLDS = 3
+FOLDS = 5
 FEWEST_ROWS = 100
 """Tables that hold nothing out are cut into so many folds; of fewer rows nothing is to be learned about models."""
 
@@ -36,6 +37,9 @@ DOUBTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 
 SHARPNESSES = (1e-2, 1e5)
 """Least and largest, relative to the one that a model has."""
+
+SHARPNESS_SPREAD = 1.0
+"""Standard deviation, in logarithms, of the sharpness of an answer around that of all: a prior for rare answers."""
 
 KEPT = 0.99
 """A leaf goes at most so far on the way to where its answer would change."""
@@ -70,22 +74,39 @@ def calibrated(mixture: Mixture, table: Table, trials: Sequence[Trial]) -> Mixtu
     return shrunk(mixture, table, *best_shrinkage(trials))
 
 
-def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> float | None:
-    """The sharpness under which labels not seen are likeliest; None if the votes themselves are better still.
+def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> tuple[float, ...] | None:
+    """The sharpness of every answer under which labels not seen are likeliest; None if the votes are better still.
 
-    That of a mixture which has one, whose votes are in arbitrary units, is multiplied by one number.
+    That of a mixture which has one, whose votes are in arbitrary units, is multiplied by one number per class.
     """
-    unit = mixture.sharpness or 1.0
-    votes = np.concatenate([(one.mixture.sharpness or 1.0) * one.mixture.votes(_rows(one.asked)) for one in trials])
+    votes = np.concatenate([_unit(one.mixture) * one.mixture.votes(_rows(one.asked)) for one in trials])
     label, weight = _asked(trials)
+    answer = votes.argmax(axis=1)
 
-    def loss(logarithm: float) -> float:
-        return _loss(sharpened(votes, float(np.exp(logarithm))), label, weight)
+    def likeliest(rows: NDArray[np.intp], start: float, doubt: float) -> float:
+        def loss(logarithm: float) -> float:
+            said = sharpened(votes[rows], float(np.exp(logarithm)))
+            return _loss(said, label[rows], weight[rows]) + doubt * (logarithm - start) ** 2
 
-    found = minimize_scalar(loss, bounds=tuple(np.log(SHARPNESSES)), method="bounded")
-    if mixture.sharpness is None and _loss(votes, label, weight) <= found.fun:
+        return float(minimize_scalar(loss, bounds=tuple(np.log(SHARPNESSES)), method="bounded").x)
+
+    every = likeliest(np.arange(len(label)), 0.0, 0.0)
+    logarithms = []
+    for c in range(votes.shape[1]):
+        rows = np.flatnonzero(answer == c)
+        doubt = 0.5 / SHARPNESS_SPREAD**2 / max(float(weight[rows].sum()), 1e-300)
+        logarithms.append(likeliest(rows, every, doubt) if len(rows) else every)
+    numbers = np.exp(logarithms)
+    gain = _loss(votes, label, weight) - _loss(sharpened(votes, numbers), label, weight)
+    if mixture.sharpness is None and gain * float(weight.sum()) <= len(numbers):  # by Akaike's criterion
         return None
-    return unit * float(np.exp(found.x))
+    return tuple((_unit(mixture) * numbers).tolist())
+
+
+def _unit(mixture: Mixture) -> float:
+    """The sharpness that training gave a mixture, whose votes may be in arbitrary units."""
+    assert not isinstance(mixture.sharpness, tuple)
+    return mixture.sharpness or 1.0
 
 
 def best_shrinkage(trials: Sequence[Trial]) -> tuple[float, float]:

@@ -252,7 +252,7 @@ def _mixture(document: Any) -> Model:
     if not isinstance(provenance, dict):
         raise ModelError("provenance must be an object")
     schema = Schema.from_document(document.pop("schema")) if "schema" in document else None
-    sharpness = _number(document.pop("sharpness")) if version == VERSION and "sharpness" in document else None
+    sharpness = _sharpness(document.pop("sharpness")) if version == VERSION and "sharpness" in document else None
     answers = "classes" if version == VERSION else "outputs"
     head = ("format", "version", "prediction", "feature_names", answers, "gate", "trees")
     _, _, prediction, names, answered, gate, trees = members(document, "the model", head)
@@ -304,8 +304,10 @@ def _bounds(value: Any, where: str, missing: float) -> NDArray[np.float64]:
     return np.where([bound is None for bound in bounds], missing, finite)
 
 
-def _number(sharpness: Any) -> float:
-    return float(array_of([sharpness], "sharpness", np.float64, int, float)[0])
+def _sharpness(value: Any) -> float | list[float]:
+    """A number, or a list of one for each class."""
+    numbers = array_of(value if isinstance(value, list) else [value], "sharpness", np.float64, int, float).tolist()
+    return numbers if isinstance(value, list) else float(numbers[0])
 
 
 def _classes(classes: Any) -> NDArray[Any]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from moet.model.flat import FlatMixture, Routing
     from moet.model.schema import Schema
 
+Sharpness = float | tuple[float, ...]
+"""What votes are multiplied by before they become probabilities: by one number, or by that of the class they elect."""
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture(BaseMixture):
@@ -47,9 +50,9 @@ class Mixture(BaseMixture):
     schema : Schema, optional
         The columns of the user's table, and the features that each became. With one, :meth:`predict` also takes a
         DataFrame of these columns.
-    sharpness : float, optional
-        Of a soft mixture: its probabilities are the softmax of its votes times this number. By default the votes are
-        the probabilities. The answer, the first largest vote, is the same.
+    sharpness : float, or sequence of one per class, optional
+        Of a soft mixture: its probabilities are the softmax of its votes times this number, or the one of the class
+        that it answers. By default the votes are the probabilities. The answer, the first largest vote, is the same.
 
     References
     ----------
@@ -73,7 +76,7 @@ class Mixture(BaseMixture):
     prediction: Prediction = "hard"
     provenance: Mapping[str, Any] = field(default_factory=dict)
     schema: Schema | None = None
-    sharpness: float | None = None
+    sharpness: Sharpness | None = None
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class Mixture(BaseMixture):
         prediction: Prediction = "hard",
         provenance: Mapping[str, Any] | None = None,
         schema: Schema | None = None,
-        sharpness: float | None = None,
+        sharpness: float | Sequence[float] | None = None,
     ) -> None:
         answers = {"classes": _labels(classes), "sharpness": sharpness}
         self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, schema, **answers)
@@ -216,9 +219,11 @@ class Mixture(BaseMixture):
         return [self._label_list[c] for c in self._flat.leaf_class]
 
 
-def sharpened(votes: NDArray[np.float64], sharpness: float) -> NDArray[np.float64]:
-    """Softmax of votes times a number, row by row."""
-    powers = np.exp(sharpness * (votes - votes.max(axis=1, keepdims=True)))
+def sharpened(votes: NDArray[np.float64], sharpness: Sharpness | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Softmax of votes times a number, or that of the answer, row by row."""
+    answer = votes.argmax(axis=1)
+    factor = np.broadcast_to(np.asarray(sharpness), votes.shape[1])[answer]
+    powers = np.exp(factor[:, None] * (votes - votes.max(axis=1, keepdims=True)))
     return powers / powers.sum(axis=1, keepdims=True)
 
 
@@ -263,6 +268,12 @@ def _check_sharpness(mixture: Mixture) -> None:
         raise ModelError(
             "sharpness is for the votes of a soft mixture; the probabilities of a hard one are its leaves'"
         )
-    if isinstance(sharpness, bool) or not isinstance(sharpness, float | int) or not 0 < sharpness < np.inf:
-        raise ModelError(f"sharpness must be a positive number, got {sharpness!r}")
-    object.__setattr__(mixture, "sharpness", float(sharpness))
+    numbers = list(sharpness) if isinstance(sharpness, Sequence | np.ndarray) else [sharpness] * len(mixture.classes)
+    if len(numbers) != len(mixture.classes) or not all(map(_is_positive, numbers)):
+        raise ModelError(f"sharpness must be a positive number, or one for each class, got {sharpness!r}")
+    each = tuple(float(number) for number in numbers)
+    object.__setattr__(mixture, "sharpness", each if isinstance(sharpness, Sequence | np.ndarray) else each[0])
+
+
+def _is_positive(number: Any) -> bool:
+    return not isinstance(number, bool) and isinstance(number, float | int) and 0 < number < np.inf

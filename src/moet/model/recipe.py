@@ -28,6 +28,9 @@ SMALL_TABLE = 1000
 MOST_HELD_OUT = 20_000
 """More rows are not needed to tell two models apart."""
 
+MOST_IN_ROUNDS = 200_000
+"""More rows do not move a linear gate; the trees of the best round are grown on all of them in the end."""
+
 RACE_ROWS = 1500
 RACE_SURVIVORS, FLAT_RACE_SURVIVORS = 2, 4
 """How many starting points run on all rows, with trees and with mere leaves."""
@@ -111,7 +114,10 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
     def prepared(rows: NDArray[np.intp]) -> TrainingRows:
         return TrainingRows(table.take(rows), bins.take(rows), scaler, wanted.max_depth, smoothing)
 
+    regrows = bool(held_out.any()) and settings.hard_iter > 0
     kept = np.flatnonzero(~held_out)
+    if regrows and len(kept) > MOST_IN_ROUNDS:
+        kept = np.sort(rng.choice(kept, MOST_IN_ROUNDS, replace=False))
     judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, scaler, settings)
     training = prepared(kept)
     track = prepared(rng.choice(kept, RACE_ROWS, replace=False)) if len(kept) > RACE_ROWS else training
@@ -135,7 +141,7 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
         found = max(found, deepened(training, judge, best.best.theta, list(leaves)), key=lambda entry: entry[0])
     score, snapshot = found
     trial = Trial(snapshot.freeze(scaler, settings), training.table, judge.table) if held_out.any() else None
-    if held_out.any() and settings.hard_iter > 0:  # the held-out rows have done their work and may now teach
+    if regrows:  # the held-out rows have done their work and may now teach
         snapshot = regrown(prepared(np.arange(len(table))), snapshot)
     return Trained(snapshot.freeze(scaler, settings), score, best.log_likelihoods, best.converged, trial)
 

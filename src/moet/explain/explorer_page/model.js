@@ -16,7 +16,7 @@ export class Model {
     this.name = part.name;
     this.digest = part.digest;
     this.isHard = part.prediction === "hard" || part.trees.length === 1; // one expert's vote is its answer
-    this.sharpness = part.sharpness; // null: votes are probabilities
+    this.sharpness = part.sharpness; // null: votes are probabilities; a list: one number per answer
     this.nExperts = part.trees.length;
     this.nFeatures = part.gate.weights[0].length;
     this.nClasses = nClasses;
@@ -111,8 +111,9 @@ export class Model {
   /** Probabilities that the votes stand for. */
   sharpened(votes) {
     if (this.sharpness === null) return Float64Array.from(votes);
-    const top = votes[firstMaximum(votes)];
-    const powers = Float64Array.from(votes, (vote) => Math.exp(this.sharpness * (vote - top)));
+    const answer = firstMaximum(votes);
+    const factor = Array.isArray(this.sharpness) ? this.sharpness[answer] : this.sharpness;
+    const powers = Float64Array.from(votes, (vote) => Math.exp(factor * (vote - votes[answer])));
     const total = powers.reduce((sum, power) => sum + power, 0);
     return powers.map((power) => power / total);
   }

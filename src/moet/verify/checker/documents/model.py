@@ -197,6 +197,7 @@ def _answers_of(held: Any) -> dict[str, Any]:
     """Classes, or outputs and their bounds."""
     if not hasattr(held, "outputs"):
         sharpness = getattr(held, "sharpness", None)
+        sharpness = list(sharpness) if isinstance(sharpness, tuple) else sharpness
         classes = {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()}
         return {"classes": classes, **({} if sharpness is None else {"sharpness": sharpness})}
     low, high = ([value if math.isfinite(value) else None for value in side.tolist()] for side in (held.low, held.high))
@@ -254,12 +255,21 @@ def _plain(document: dict[str, Any]) -> PlainModel:
     answers: dict[str, Any] = {"schema": schema_document(columns)} if "schema" in document else {}
     answers["classes"] = {"type": class_type, "values": classes}
     if "sharpness" in document:  # what probabilities are made with, and no answer: it is part of the digest only
-        answers["sharpness"] = double(document["sharpness"], "sharpness")
-        if prediction == "hard" or not answers["sharpness"] > 0:
-            raise CertificateError("sharpness must be a positive number, and belongs to a soft mixture")
+        answers["sharpness"] = _sharpness(document["sharpness"], len(classes))
+        if prediction == "hard":
+            raise CertificateError("sharpness belongs to a soft mixture")
     digest = digest_of(1, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
     return PlainModel(weights, bias, trees, classes, class_type, names, prediction, digest, columns)
+
+
+def _sharpness(value: Any, n_classes: int) -> float | list[float]:
+    """A positive number, or a list of one for each class."""
+    one = type(value) is not list
+    numbers = all_double([value] if one else items(value, "sharpness", n_classes), "sharpness")
+    if not all(number > 0 for number in numbers):
+        raise CertificateError("sharpness must be a positive number, or one for each class")
+    return numbers[0] if one else numbers
 
 
 def _classes(document: Any) -> tuple[str, list[Any]]:
