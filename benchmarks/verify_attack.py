@@ -28,7 +28,22 @@ from typing import Any, NamedTuple
 
 import verify_honesty
 import verify_loop_honesty
-from attack import bundles, files, forgeries, inputs, loops, output_rows, outputs, plants, rows, shields, soft, sums
+from attack import (
+    bundles,
+    files,
+    forgeries,
+    inputs,
+    loops,
+    names,
+    output_rows,
+    outputs,
+    plants,
+    rows,
+    shields,
+    soft,
+    sums,
+    tied_tables,
+)
 from attack.judge import RejectedProofError
 from harness import show
 
@@ -77,6 +92,8 @@ KINDS = {
     "long paths": Kind(loops.attack_long, 0.3),
     "forged": Kind(forgeries.forge, 22),
     "rows": Kind(rows.attack_rows, 1),
+    "tied table": Kind(tied_tables.attack_tied_table, 2),
+    "other words": Kind(names.attack_names, 2),
     "forged claim": Kind(rows.forge_claim, 4),
     "plant": Kind(plants.attack_plant, 1),
     "forged plant": Kind(plants.forge_plant, 4),

@@ -17,7 +17,7 @@ from moet.model.file import digest
 from moet.verify import Certificate, Closest, Proved, Refuted, always, check, closest, equivalent
 
 _POINTS = 60
-_VOTES = (0.0, 0.25, 0.5, 1.0 / 3.0, 0.1, 0.3, 2.0**-60, 1e-300, 5e-324)
+VOTES = (0.0, 0.25, 0.5, 1.0 / 3.0, 0.1, 0.3, 2.0**-60, 1e-300, 5e-324)
 
 
 class Votes(NamedTuple):
@@ -148,7 +148,7 @@ def _subject(rng: np.random.Generator) -> tuple[Subject, Any]:
 
 def _voting(rng: np.random.Generator, tree: Tree) -> Tree:
     """The same tests with votes that tie, nearly tie, vanish or are ordinary."""
-    value = rng.choice(_VOTES, size=tree.value.shape) if rng.random() < 0.5 else rng.random(tree.value.shape)
+    value = rng.choice(VOTES, size=tree.value.shape) if rng.random() < 0.5 else rng.random(tree.value.shape)
     value[:, 0] = np.maximum(1.0 - value[:, 1:].sum(axis=1), 0.0)
     return Tree(tree.feature, tree.threshold, tree.left, tree.right, value / value.sum(axis=1, keepdims=True))
 

@@ -22,6 +22,7 @@ FOUND = [
     ("table of numbers", 40000236),  # rows without an output
     ("affine reaches", 40004071),  # multipliers of exact thirds
     ("sum of trees", 60000685),  # votes that tie nearer than the first tie that was seen
+    ("sum of trees", 60003137),  # votes that differ by 5e-324
 ]
 """Attacks that once succeeded."""
 

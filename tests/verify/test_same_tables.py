@@ -60,6 +60,28 @@ def test_a_model_without_a_table_is_compared_by_its_features():
     assert verify.equivalent(labels(schema()), labels(wider)).checked
 
 
+@pytest.mark.parametrize("prediction", ["hard", "soft"])
+@pytest.mark.parametrize("kind", ["ordered", "category"])
+def test_a_model_without_a_table_or_names_is_compared_in_either_order(prediction, kind):
+    features = ("grade",) if kind == "ordered" else tuple(f"grade={g}" for g in GRADES)
+    table = Schema([Column("grade", kind, features, categories=GRADES)])
+    tree = Tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [0.75, 0.25], [0.25, 0.75]])
+    gate = np.zeros((2, len(features))), np.zeros(2)
+    first = Mixture(*gate, [tree, tree], ["no", "yes"], feature_names=features, schema=table, prediction=prediction)
+    second = Mixture(*gate, [tree, tree], ["no", "yes"], prediction=prediction)
+    for pair in ((first, second), (second, first)):
+        assert check(verify.equivalent(*pair).certificate, *pair)
+
+
+@pytest.mark.parametrize("others", [[0.0, 1.0], [False, True]])
+def test_labels_of_other_types_are_other_labels(others):
+    tree = Tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [1, 0], [0, 1]])
+    first, second = (Mixture([[0.0]], [0.0], [tree], classes) for classes in ([0, 1], others))
+    for ask in (verify.equivalent, verify.differences):
+        with pytest.raises(InputError, match="labels of types int and"):
+            ask(first, second)
+
+
 def test_features_in_another_order_are_other_features():
     tree = Tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [1, 0], [0, 1]])
     first = Mixture([[0.0, 0.0]], [0.0], [tree], ["no", "yes"], feature_names=["age", "debt"])

@@ -5,6 +5,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from random_tables import random_tree
 
 from moet import Box, Column, Mixture, Schema, Tree, verify
@@ -318,6 +320,51 @@ def test_votes_that_tie_exactly_are_compared_by_the_order_of_classes():
     second = Mixture(np.zeros((2, 1)), np.zeros(2), [tie, tie], ["b", "a"], prediction="soft")
     assert verify.equivalent(first, first).checked
     assert verify.equivalent(first, second).answers == ("a", "b")
+
+
+@pytest.mark.parametrize("lead", [5e-324, 1e-300, 2.0**-70])
+def test_votes_that_differ_by_less_than_float64_tells_are_too_close_to_compare(lead):
+    first, second = (
+        Mixture(np.zeros((2, 1)), np.zeros(2), [tree, Tree.leaf([0.5, 0.5])], ["a", "b"], prediction="soft")
+        for tree in (Tree.leaf([0.5, 0.5]), Tree.leaf([0.5 - lead, 0.5 + lead]))
+    )
+    tiny = Mixture(
+        np.zeros((3, 1)),
+        np.zeros(3),
+        [Tree.leaf([1.0, lead]), Tree.leaf([0.0, 1.0]), Tree.leaf([0.5, 0.5])],
+        ["a", "b"],
+        prediction="soft",
+    )
+    assert verify.equivalent(first, second).checked  # 0.5 + lead is 0.5
+    assert "too close to call" in verify.equivalent(first, tiny).reason
+    assert "too close to call" in verify.equivalent(tiny, first).reason
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_tie_of_votes_is_told_as_a_rejected_proof(seed):
+    rng = np.random.default_rng(seed)
+    models = [tied_votes(rng) for _ in range(2)]
+    norm = str(rng.choice(["linf", "l1"]))
+    asked = (
+        verify.equivalent(*models),
+        verify.equivalent(models[0], shuffled(models[0], seed)),
+        verify.always(models[0], answers=["a"]),
+        verify.closest(models[0], rng.choice([-1.0, 0.0, 0.25, 3.0], size=2), norm),
+    )
+    for verdict in asked:
+        assert "does not accept" not in str(getattr(verdict, "reason", ""))
+
+
+def tied_votes(rng):
+    """A sum of trees whose votes tie, or nearly so, nearly everywhere."""
+    model = votes(int(rng.integers(2**32)), n_trees=4, depth=2)
+    trees = []
+    for tree in model.trees:
+        small = rng.choice([0.0, 0.5, 1.0 / 3.0, 0.1, 2.0**-60, 2.0**-53, 1e-300, 5e-324], size=len(tree.feature))
+        value = np.column_stack([1.0 - small, small])[:, :: rng.choice([-1, 1])]
+        trees.append(Tree(tree.feature, tree.threshold, tree.left, tree.right, value))
+    return Mixture(model.gate_weights, model.gate_bias, trees, model.classes, prediction="soft")
 
 
 def test_forged_proofs_of_equivalence_are_refused():

@@ -81,6 +81,12 @@ def comparable(a: Any, b: Any) -> tuple[Mixture, Mixture]:
     check_same_features(first, second)
     if not set(first.classes.tolist()) & set(second.classes.tolist()):
         raise InputError(f"no class in common: {listed(first.classes)} and {listed(second.classes)}")
+    kinds = [type(mixture.classes.tolist()[0]).__name__ for mixture in (first, second)]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"the models answer with labels of types {kinds[0]} and {kinds[1]}, such as {first.classes.tolist()[0]!r} "
+            f"and {second.classes.tolist()[0]!r}, which are never the same; fit both to labels of one type"
+        )
     return first, second
 
 

@@ -194,7 +194,7 @@ class Question:
 
     def search(self, most: float) -> CheapestSearch:
         """The branch and bound."""
-        return CheapestSearch(self._space, self._copy, self._costs, self._shows, self._deadline, most)
+        return CheapestSearch(self._space, self._copy, self._costs, self.shows, self._deadline, most)
 
     def beyond(self, cost: float) -> float:
         """A cost that is just too much if ``cost`` is not."""
@@ -224,13 +224,14 @@ class Question:
         if rows is not None:
             space = Space(rows)
             copy = Copy(self._mixture, self._groups, space, 0, deployed=False)
-        search = RowSearch(space, [copy], lambda a: bool(a & 2), self._shows, self._deadline, certificate)
+        search = RowSearch(space, [copy], lambda a: bool(a & 2), self.shows, self._deadline, certificate)
         z = search.counterexample()
         if z is None and (search.timed_out or search.undecided):
             return unknown_reason(search, self._deadline)
         return z
 
-    def _shows(self, y: Floats) -> bool:
+    def shows(self, y: Floats) -> bool:
+        """Whether a row is possible and answered as wanted, in exact arithmetic and as deployed."""
         if y not in self._rows or self._mixture.predict(y[None, :]).tolist()[0] not in self._good:
             return False
         return bool(self._groups[self._exact.answer(exactly(y.tolist()))])
@@ -240,7 +241,7 @@ class Question:
         for part in self._rows.values:
             undone = y.copy()
             undone[list(part.features)] = self._x[list(part.features)]
-            y = undone if self._shows(undone) else y
+            y = undone if self.shows(undone) else y
         return y
 
     def proved(
@@ -253,10 +254,12 @@ class Question:
         """Have it checked that nothing is cheaper than the best; or, without a search, that there is nothing."""
         limit = None if search is None else self._claimed(search, best, at_most)
         certificate = self._certificate(limit)
-        if search is None:
-            self.any_row(certificate=certificate)
-        elif limit is not None and not search.write_proof(self._proof_limit(limit), certificate):
-            return Unknown(reason=self._deadline.reason, band=band, effort={"seconds": self._deadline.seconds})
+        if search is None or limit is None:
+            reason = self.any_row(certificate=certificate)
+        else:
+            reason = search.write_proof(self._proof_limit(limit), certificate)
+        if isinstance(reason, str):
+            return Unknown(reason=reason, band=band, effort={"seconds": self._deadline.seconds})
         regions = 0 if search is None else search.regions
         return self._confirmed(certificate, limit, best, band, regions)
 
@@ -266,9 +269,10 @@ class Question:
         certificate = self._certificate(limit)
         names = [part.column.name for part in self._rows.values]
         rows = None if radius is None else self._rows.within(self._x, dict.fromkeys(names, radius))
-        if radius != 0.0:
-            self.any_row(rows, certificate)
+        reason = self.any_row(rows, certificate) if radius != 0.0 else None
         band = float_band([self._mixture], *self._rows.bounds())
+        if isinstance(reason, str):
+            return Unknown(reason=reason, band=band, effort={"seconds": self._deadline.seconds})
         return self._confirmed(certificate, limit, None if best is None else (self.cost(best), best), band, 0)
 
     def _certificate(self, limit: Fraction | None) -> Certificate:
@@ -313,8 +317,10 @@ class Question:
         if best is None:
             assert at_most is not None
             return Fraction(math.floor(at_most) + 1 if self._costs.kind == "columns" else at_most)
-        if self._costs.kind == "columns":
-            return best[0]
+        if self._costs.kind == "columns":  # counts are whole
+            return (
+                best[0] if math.isinf(search.floor) else min(best[0], Fraction(max(0, math.ceil(search.floor - 1e-6))))
+            )
         cost = float(best[0])
         return Fraction(max(0.0, min(cost - GAP * max(1.0, cost), search.floor - GAP * max(1.0, cost))))
 

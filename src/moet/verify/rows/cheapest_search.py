@@ -29,6 +29,12 @@ KEEP = 6
 GAP = 1e-9
 """How much cheaper, relative to a cost of at least 1, another row might be."""
 
+TOO_CLOSE = (
+    "in some regions rows that cost less are neither found nor ruled out: their conditions are met, or missed, by less "
+    "than float64 arithmetic tells apart"
+)
+"""Why nothing is proved though all regions were looked at."""
+
 _SLACKS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
 """How far inside the conditions, in units of their sizes, to look for a row that float64 arithmetic agrees on."""
 _SURE = 1e-13
@@ -81,7 +87,7 @@ class CheapestSearch:
         self._most = most
         self.best: tuple[Fraction, Floats] | None = None
         self.floor = math.inf
-        self.regions = 0
+        self.regions = self._settled = 0
         self.timed_out = False
 
     @property
@@ -113,15 +119,18 @@ class CheapestSearch:
             for child in self._children(node, self.limit, None):
                 heapq.heappush(heap, (child.bound, next(order), child))
 
-    def write_proof(self, limit: float, certificate: Certificate) -> bool:
-        """Write the records of a proof that no row costs less than ``limit``; whether time was enough."""
+    def write_proof(self, limit: float, certificate: Certificate) -> str | None:
+        """Write the records of a proof that no row costs less than ``limit``; or say why there is none."""
+        self._settled = 0
         for root in self._roots():
             stack = [root]
             while stack:
                 if self._deadline.passed:
-                    return False
+                    return self._deadline.reason
                 stack += reversed(list(self._children(stack.pop(), limit, certificate)))
-        return True
+                if self._settled:  # a region was left without a record
+                    return TOO_CLOSE
+        return None
 
     def _roots(self) -> Iterator[Node]:
         for expert in range(self._copy.n_experts):
@@ -246,6 +255,7 @@ class CheapestSearch:
 
     def _settle(self, node: Node, outcome: Outcome, conditions: Conditions) -> None:
         """End with a region whose cheapest point is a row in all but strictness and rounding: look just inside."""
+        self._settled += 1
         for slack in _SLACKS[1:]:
             inner = self._cheapest(node, conditions, math.inf, slack)
             if inner.point is not None and self._costs.uncounted(inner.point, node.body, node.changed) is None:

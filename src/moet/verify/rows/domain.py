@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -155,6 +155,11 @@ class Domain:
             for part in self.values
         )
         return Domain(tuple(parts))
+
+
+def with_table(pair: Sequence[Mixture]) -> Mixture:
+    """The model whose possible rows two models are compared on: the first that has a table, if any has."""
+    return next((mixture for mixture in pair if mixture.schema is not None), pair[0])
 
 
 def schema_of_model(mixture: BaseMixture) -> Schema:

@@ -62,7 +62,7 @@ def _nearest_by_largest(
     if is_sum(mixture):
         return cheapest_change(mixture, x, rows, answer, ("largest", weights), None, deadline, seed)
     question = Question(mixture, x, rows, answer, ("largest", weights), deadline)
-    best = next(iter(question.random_rows(seed)), None)
+    best = next((y for y in question.random_rows(seed) if question.shows(y)), None)
     best = question.any_row() if best is None else best
     if isinstance(best, str):
         return Unknown(reason=best, effort={"seconds": deadline.seconds})

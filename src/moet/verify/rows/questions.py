@@ -26,7 +26,7 @@ from moet.verify.inputs.float_doubt import caveat_of, doubtful_share, float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow
-from moet.verify.rows.domain import Domain, rows_of, schema_of_model
+from moet.verify.rows.domain import Domain, rows_of, schema_of_model, with_table
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
 from moet.verify.sums.forest import SumOfTrees, one_row, sum_of, two_rows
@@ -388,13 +388,11 @@ def equivalent_rows(
     seed: int,
 ) -> Proved | Refuted | Unknown:
     """Whether two models with one schema answer every possible row alike, in exact arithmetic."""
-    if pair[0].schema is None:  # the possible rows are those of the first
-        verdict = equivalent_rows((pair[1], pair[0]), (groups[1], groups[0]), wanted, domain, deadline, seed)
-        return replace(verdict, answers=verdict.answers[::-1]) if isinstance(verdict, Refuted) else verdict
-    rows = rows_of(domain, pair[0])
+    owner = with_table(pair)
+    rows = rows_of(domain, owner)
     low, high = rows.bounds()
     band = float_band(pair, low, high)
-    schema, exact = schema_of_model(pair[0]), [ExactMixture(mixture) for mixture in pair]
+    schema, exact = schema_of_model(owner), [ExactMixture(mixture) for mixture in pair]
     places = [{label: k for k, label in enumerate(mixture.classes.tolist())} for mixture in pair]
 
     def deployed(X: Floats) -> list[NDArray[np.int64]]:

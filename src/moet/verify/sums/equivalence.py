@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from moet.verify.inputs.float_doubt import MOST_DOUBTFUL
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
-from moet.verify.rows.domain import rows_of, schema_of_model
+from moet.verify.rows.domain import rows_of, schema_of_model, with_table
 from moet.verify.rows.space import Space
 from moet.verify.sums.cells import Cells
 from moet.verify.sums.cheapest import rows_of_box
@@ -67,11 +66,7 @@ def equivalent_sums(
     seed: int,
 ) -> Proved | Refuted | Unknown:
     """Answer :func:`moet.verify.equivalent` for two sums of trees."""
-    if pair[0].schema is None and pair[1].schema is not None:  # the possible rows are those of the first
-        verdict = equivalent_sums((pair[1], pair[0]), (groups[1], groups[0]), wanted, domain, deadline, seed)
-        return replace(verdict, answers=verdict.answers[::-1]) if isinstance(verdict, Refuted) else verdict
-    question = _Comparison(pair, groups, domain, seed)
-    return question.answered(wanted, deadline)
+    return _Comparison(pair, groups, domain, seed).answered(wanted, deadline)
 
 
 class _Comparison:
@@ -79,9 +74,10 @@ class _Comparison:
 
     def __init__(self, pair: tuple[Mixture, Mixture], groups: Sequence[Ints], domain: Box | None, seed: int) -> None:
         self._pair, self._groups, self._trees = pair, groups, [sum_of(mixture) for mixture in pair]
-        self._lo, self._hi = domain_bounds(domain, pair[0])
-        self._of_table = pair[0].schema is not None
-        self._rows = rows_of(domain, pair[0]) if self._of_table else rows_of_box(pair[0], self._lo, self._hi)
+        self._owner = with_table(pair)
+        self._lo, self._hi = domain_bounds(domain, self._owner)
+        self._of_table = self._owner.schema is not None
+        self._rows = rows_of(domain, self._owner) if self._of_table else rows_of_box(pair[0], self._lo, self._hi)
         rng = np.random.default_rng(seed)
         self._X = (
             self._rows.sample(_TRIES, rng) if self._of_table else sample_inputs(pair, self._lo, self._hi, _TRIES, rng)
@@ -96,7 +92,7 @@ class _Comparison:
         certificate = self._certificate(wanted)
         forest = TwoSums(self._trees, self._pair, Cells(_cuts(self._trees), Space(self._rows, free=set())))
         certificate.add(bytes([TOGETHER]), array("i", forest.partners))
-        found = search_cases(forest, self._cases(), self._shows, deadline, certificate, self._X[0])
+        found = search_cases(forest, self._cases(), self._shows, deadline, certificate, self._X[0], self._agrees)
         if found.point is not None:
             return self._refuted(found.point, found.effort)
         if found.reason is not None:
@@ -132,8 +128,12 @@ class _Comparison:
         if self._of_table and z not in self._rows:
             return False
         a, b = self._deployed(z[None, :])
+        return bool(a[0] != b[0]) and not self._agrees(z)
+
+    def _agrees(self, z: Floats) -> bool:
+        """Whether the models answer alike in exact arithmetic."""
         p, q = (group[own.exact.answer(z.tolist())] for group, own in zip(self._groups, self._trees, strict=True))
-        return bool(a[0] != b[0] and p != q)
+        return bool(p == q)
 
     def _doubt(self) -> float:
         """Share of random inputs at which float64 may answer otherwise, for votes are that close."""
@@ -148,7 +148,7 @@ class _Comparison:
         answers = tuple(mixture.predict(z[None, :]).tolist()[0] for mixture in self._pair)
         if not self._of_table:
             return Refuted(point=z, answers=answers, effort=effort)
-        row = schema_of_model(self._pair[0]).row(z)
+        row = schema_of_model(self._owner).row(z)
         return Refuted(point=z, points=(z,), rows=(row,), answers=answers, effort=effort)
 
 
@@ -179,8 +179,6 @@ class TwoSums(Forest):
     ----------
     partners : list of int
     """
-
-    is_exact = True
 
     def __init__(self, pair: Sequence[SumOfTrees], mixtures: Sequence[Mixture], cells: Cells) -> None:
         alone = [leaves_of(trees, cells, row) for row, trees in enumerate(pair)]

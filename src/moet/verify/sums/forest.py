@@ -144,11 +144,7 @@ class Forest(ABC):
         First of every tree.
     problems : dict
         What :func:`moet.verify.sums.search.problem_of` made of it, by goals, without prices.
-    is_exact : bool
-        Whether the checker decides ties, for the claim is about exact arithmetic.
     """
-
-    is_exact = False
 
     def __init__(self, cells: Cells, rows: Sequence[Leaves]) -> None:
         self.cells = cells

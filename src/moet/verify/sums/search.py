@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -99,6 +99,20 @@ class CaseSearch:
                     return False
                 self._tree = Tree(*(np.concatenate([part, part]) for part in self._tree))
 
+    def doubtful_boxes(self) -> Iterator[CellBox]:
+        """All boxes in which rounding decides; in each, every tree has one leaf."""
+        variable, cell, below, above = self._tree
+        stack = [(0, np.zeros_like(self._cells.last), self._cells.last)]
+        while stack and self._scratch.place[2]:
+            node, lo, hi = stack.pop()
+            if (k := int(variable[node])) == DOUBTFUL:
+                yield lo, hi
+            if k < 0:
+                continue
+            upper, lower = lo.copy(), hi.copy()
+            upper[k], lower[k] = max(lo[k], cell[node] + 1), min(hi[k], cell[node])
+            stack += [(int(above[node]), upper, hi), (int(below[node]), lo, lower)]
+
     def write(self, certificate: Certificate) -> None:
         """Append the tree of boxes to a proof, from the root on, lower halves first."""
         codes, refs = bytearray(), array("i")
@@ -176,10 +190,12 @@ def search_cases(
     deadline: Deadline,
     certificate: Certificate,
     near: Floats,
+    agrees: Callable[[Floats], bool] | None = None,
 ) -> Outcome:
     """Look for a point in one case after another; the proof that there is none is appended to a certificate.
 
-    ``shows`` has the last word on a point, and ``near`` is what it should look like where that does not matter.
+    ``shows`` has the last word on a point, and ``near`` is what it should look like where that does not matter. Claims
+    about exact arithmetic have ``agrees``: whether no case is met at a point at which the kernel's rounded votes tie.
     """
     cells = forest.cells
     boxes, reason = 0, None
@@ -192,7 +208,8 @@ def search_cases(
                 return Outcome(z, None, {"boxes": boxes, "seconds": deadline.seconds})
         if search.reason is not None:
             return Outcome(None, search.reason, {"boxes": boxes, "seconds": deadline.seconds})
-        if search.found is not None or (search.doubtful is not None and not forest.is_exact):
+        doubtful = (cells.point(*box, near) for box in search.doubtful_boxes())
+        if search.found is not None or any(agrees is None or not agrees(z) for z in doubtful):
             reason = TIED
         search.write(certificate)
     return Outcome(None, reason, {"boxes": boxes, "seconds": deadline.seconds})

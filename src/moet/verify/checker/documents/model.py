@@ -109,6 +109,7 @@ class PlainModel(NamedTuple):
     prediction: str
     digest: str
     columns: list[PlainColumn]
+    has_table: bool
 
     @property
     def is_hard(self) -> bool:
@@ -260,7 +261,9 @@ def _plain(document: dict[str, Any]) -> PlainModel:
             raise CertificateError("sharpness belongs to a soft mixture")
     digest = digest_of(1, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
-    return PlainModel(weights, bias, trees, classes, class_type, names, prediction, digest, columns)
+    return PlainModel(
+        weights, bias, trees, classes, class_type, names, prediction, digest, columns, "schema" in document
+    )
 
 
 def _sharpness(value: Any, n_classes: int) -> float | list[float]:

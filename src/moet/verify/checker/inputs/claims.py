@@ -89,7 +89,7 @@ def always(claim: Any, model: PlainModel) -> Always:
 def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
     """Read the claim of a proof that two models are equivalent."""
     members(claim, "the claim", ("models", "lo", "hi", "classes"))
-    _pair(claim["models"], first, second)
+    check_pair(claim["models"], first, second)
     check_same_meaning(first.columns, second.columns)
     if first.class_type != second.class_type:
         raise CertificateError(f"the models have classes of types {first.class_type} and {second.class_type}")
@@ -98,7 +98,7 @@ def equivalent(claim: Any, first: PlainModel, second: PlainModel) -> Equivalent:
     return Equivalent(_box(claim, first), wanted)
 
 
-def _pair(digests: Any, first: PlainGate, second: PlainGate) -> None:
+def check_pair(digests: Any, first: PlainGate, second: PlainGate) -> None:
     """Complain unless a claim is about these two models, which have the same features; one may leave them unnamed."""
     for digest, model in zip(items(digests, "models", 2), (first, second), strict=True):
         named(digest, model.digest, "model")
@@ -145,7 +145,7 @@ def bounds(claim: Any, model: PlainLaws) -> Bounds:
 def tolerance(claim: Any, first: PlainLaws, second: PlainLaws) -> Tolerance:
     """Read the claim of a proof that the outputs of two models are nearly alike."""
     members(claim, "the claim", ("models", "lo", "hi", "tolerance"))
-    _pair(claim["models"], first, second)
+    check_pair(claim["models"], first, second)
     if first.outputs != second.outputs:
         raise CertificateError("the models have different outputs")
     check_same_meaning(first.columns, second.columns)

@@ -13,7 +13,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.documents.model import Label, PlainModel
 from moet.verify.checker.documents.reading import double, exact, items, members, shown, text
 from moet.verify.checker.documents.schema import PlainColumn, check_same_meaning
-from moet.verify.checker.inputs.claims import labels_of, named
+from moet.verify.checker.inputs.claims import check_pair, labels_of, named
 
 _LARGEST_WHOLE = 2**53
 _FURTHEST = 10**150
@@ -102,14 +102,13 @@ def row_always(claim: Any, model: PlainModel) -> RowAlways:
 def row_equivalent(claim: Any, first: PlainModel, second: PlainModel) -> RowEquivalent:
     """Read the claim of a proof that two models are equivalent."""
     members(claim, "the claim", ("models", "rows", "classes"))
-    for digest, model in zip(items(claim["models"], "models", 2), (first, second), strict=True):
-        named(digest, model.digest, "model")
-    if first.feature_names != second.feature_names or first.class_type != second.class_type:
-        raise CertificateError("the models have different features, or classes of different types")
+    check_pair(claim["models"], first, second)
+    if first.class_type != second.class_type:
+        raise CertificateError(f"the models have classes of types {first.class_type} and {second.class_type}")
     check_same_meaning(first.columns, second.columns)
     classes = claim["classes"]
     wanted = None if classes is None else labels_of(classes, "classes", [first, second])
-    return RowEquivalent(rows_of(claim["rows"], first), wanted)
+    return RowEquivalent(rows_of(claim["rows"], second if second.has_table and not first.has_table else first), wanted)
 
 
 def monotone(claim: Any, model: PlainModel) -> Monotone:
