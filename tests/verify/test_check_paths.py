@@ -18,6 +18,7 @@ from moet.verify import Certificate, Proved, check, reaches, safe, systems
 from moet.verify.checker.documents.model import plain_model
 from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.paths import proof as paths
+from moet.verify.systems.observation import seen_edges
 from tests.processes import run
 
 from .loops import drifter
@@ -361,3 +362,39 @@ def test_short_multipliers_prove_what_long_ones_do(seed):
         numbers = np.array(unpacked(verdict.certificate)[2])
         mantissas = np.frexp(numbers)[0] * 2.0**17
         assert len(numbers) == 0 or np.mean(mantissas == np.rint(mantissas)) > 0.9
+
+
+def narrow(share: int) -> tuple[Mixture, systems.AffineSystem]:
+    """A loop whose need holds by exactly one over ``share`` of a row: w is so often x, and z what x was."""
+    names, edge = ["x", "w", "y", "z"], seen_edges(1.0, False)[1]
+    system = systems.AffineSystem(
+        "narrow",
+        states=names,
+        actions=["stay", "fall"],
+        matrix=[["1", "0", "0", "0"], [str(share), "0", "0", "0"], ["1", "0", "0", "0"], ["0", "0", "1", "0"]],
+        offsets=[["0"] * 4, ["0", "0", "0", "-5"]],
+        initial={"x": (0, 1), "w": (0, 0), "y": (0, 0), "z": (0, 0)},
+        safe=[f"z <= {edge / share}"],
+    )
+    tree = Tree([1, -1, -1], [1.0, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [1, 0], [0, 1]])
+    return Mixture([[0.0] * 4], [0.0], [tree], ["stay", "fall"], feature_names=names), system
+
+
+@pytest.mark.parametrize("share", [2, 3, 5, 7, 10, 49])
+def test_a_need_that_just_holds_by_a_part_of_a_row_is_proved(share):
+    subjects = narrow(share)
+    assert safe(*subjects, steps=2).checked
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 2.0, 4.0])
+def test_a_condition_is_taken_as_often_as_its_rows_and_more_than_never(weight):
+    subjects = narrow(3)
+    proof = safe(*subjects, steps=2).certificate
+    codes, refs, numbers = unpacked(proof)
+    place = refs.index(-1)
+    assert numbers[place] == 3.0
+    numbers[place] = weight
+    assert rejected(packed(proof, codes, refs, numbers), *subjects)
+    refs[place] = -2
+    numbers[place] = 3.0
+    assert rejected(packed(proof, codes, refs, numbers), *subjects)

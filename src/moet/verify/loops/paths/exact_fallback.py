@@ -32,6 +32,12 @@ _PARTS = 2
 _LARGEST_WHOLE = 2**100
 """Multipliers that contradict are whole numbers up to this."""
 
+_LARGEST_FLOAT = 2**53
+"""Those that bound a condition are up to this, and so is how often it is taken."""
+
+_ITSELF = -1
+"""What the condition itself is called among the rows that bound it."""
+
 _MOST_MULTIPLIERS = 31
 """As many as a record can have."""
 
@@ -154,8 +160,8 @@ class Doubt:
     ) -> Violation | tuple[list[tuple[int, float]], bool]:
         """A violation of a condition; or multipliers that exclude it, and whether they contradict one another.
 
-        They do if the piece is empty, or if the condition, missed, is a row of its own, with the name ``guard``. Then
-        they may be multiplied by any number, and are whole: rows that just exclude one another need them exactly.
+        They do if the piece is empty, or if the condition, missed, is a row of its own, with the name ``guard``. They
+        are whole, for rows that just exclude one another need them exactly; how often the condition is taken is told.
         """
         coefficients = self._linear(condition.coefficients, time)
         limit = (
@@ -174,8 +180,12 @@ class Doubt:
             pairs = [([*names, guard][i], value * common) for i, value in answer.items()]
             return [(int(name or 0), part) for name, value in pairs for part in _float_parts(value)], True
         del answer[len(names)]
-        multipliers = [(names[i], part) for i, value in answer.items() for part in _float_parts(value / weight)]
-        return multipliers, False
+        common = math.lcm(weight.denominator, *(value.denominator for value in answer.values()))
+        if max([weight, *answer.values()]) * common > _LARGEST_FLOAT:
+            common = 1 / weight
+        pairs = [(names[i], value * common) for i, value in answer.items()]
+        multipliers = [(name, part) for name, value in pairs for part in _float_parts(value)]
+        return multipliers if weight * common == 1 else [(_ITSELF, float(weight * common)), *multipliers], False
 
     def _constant(self, frames: Ints) -> Vector:
         """Constant part of the state at the end of a path."""

@@ -21,7 +21,8 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
   every need holds whatever is done, of every first state; but for those that its references name (time·needs + need,
   with multipliers of 1), which need a ``BOUND`` each, in this order.
 
-Multipliers combine rows to a contradiction, or to the bound in question. The name of a row is t·(E² + 2d + G) + k:
+Multipliers combine rows to a contradiction, or to the bound in question; if the first reference of a ``BOUND`` is -1,
+to so many times that bound as its number says. The name of a row is t·(E² + 2d + G) + k:
 with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
 what the tests on the way down its tree say (for merged pieces: the least that the tests of all of them say); with
 k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G conditions).
@@ -54,6 +55,9 @@ In exact arithmetic there are more of them.
 SHORT_BITS = 24
 SHORT = 2.0**SHORT_BITS
 """Multipliers that are multiples of one over this are taken as they are."""
+
+ITSELF = -1
+"""First reference of a ``BOUND``: the number is how often the condition is taken, for thirds of rows are no floats."""
 
 Multipliers = list[tuple[int, float]]
 Row = tuple[list[int], int, int, bool]
@@ -281,8 +285,13 @@ class _Walk:
         loop = self.loop
         row, _, limit = self.path.condition(t, i)
         factors, bits = self._factors(multipliers)
-        total = [-a << bits for a in row]
-        room = limit - constant << bits
+        weight = 1 << bits
+        if multipliers and multipliers[0][0] == ITSELF:
+            weight, multipliers, factors = factors[0], multipliers[1:], factors[1:]
+            if weight <= 0:
+                raise CertificateError("a condition is not taken at all")
+        total = [-a * weight for a in row]
+        room = (limit - constant) * weight
         for (name, _), factor in zip(multipliers, factors, strict=True):
             row, _, most, _ = self._named(name, last)
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
