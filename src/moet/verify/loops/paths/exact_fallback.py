@@ -183,8 +183,7 @@ class Doubt:
         common = math.lcm(weight.denominator, *(value.denominator for value in answer.values()))
         if max([weight, *answer.values()]) * common > _LARGEST_FLOAT:
             common = 1 / weight
-        pairs = [(names[i], value * common) for i, value in answer.items()]
-        multipliers = [(name, part) for name, value in pairs for part in _float_parts(value)]
+        multipliers = [(names[i], part) for i, value in answer.items() for part in _float_parts(value * common)]
         return multipliers if weight * common == 1 else [(_ITSELF, float(weight * common)), *multipliers], False
 
     def _constant(self, frames: Ints) -> Vector:
