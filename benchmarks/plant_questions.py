@@ -322,6 +322,8 @@ def ask(seed: int) -> tuple[str, str, int]:
             wrong = "it begins elsewhere"
         elif worst < -0.02:  # unknown numbers at random come near the worst, not to it
             wrong = f"no run comes nearer than {-worst}"
+    if "does not accept" in (getattr(verdict, "reason", None) or ""):
+        wrong = verdict.reason
     asked = 0
     single = isinstance(plant, systems.AffineSystem) and not plant.effects and len(policy.trees) == 1
     if single and not wrong and not isinstance(verdict, Unknown):

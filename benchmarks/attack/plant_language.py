@@ -49,6 +49,9 @@ def forge_language(seed: int) -> str:
     document = json.loads(json.dumps(plant.document()))
     change = _CHANGES[int(rng.integers(len(_CHANGES)))]
     change(document, rng)
+    if document == plant.document():
+        change = _other_start
+        change(document, rng)
     parts = container.parts(copy.deepcopy(verdict.certificate))
     parts.claim["system"] = container.fitting_system_digest(document) or parts.claim["system"]
     try:

@@ -58,3 +58,27 @@ def test_a_forged_shield_for_a_goal_that_slipped_through_would_be_seen(monkeypat
     monkeypatch.setattr("moet.shield.look_ahead.check", lambda *subjects: None)
     with pytest.raises(AssertionError, match="for a goal"):
         shields._judge(forged, np.random.default_rng(0))
+
+
+def test_a_forged_plant_that_slipped_through_would_be_seen(monkeypatch):
+    """With a checker that believes everything, some run of a plant with other first states breaks what was proved."""
+    pytest.importorskip("z3")
+    pytest.importorskip("mpmath")
+    from attack import plant_language
+
+    monkeypatch.setattr(plant_language, "check", lambda *subjects: None)
+    with pytest.raises(AssertionError, match="fooled by"):
+        for seed in range(60):
+            plant_language.forge_language(seed)
+
+
+def test_models_with_other_words_that_were_taken_for_the_same_would_be_seen(monkeypatch):
+    """With a checker that believes everything, some row in words is answered otherwise."""
+    pytest.importorskip("z3")
+    pytest.importorskip("mpmath")
+    from attack import names
+
+    monkeypatch.setattr(names, "check", lambda *subjects: None)
+    with pytest.raises(AssertionError, match="refutes it"):
+        for seed in range(60):
+            names.attack_names(seed)
