@@ -52,7 +52,7 @@ def forge_language(seed: int) -> str:
     if document == plant.document():
         change = _other_start
         change(document, rng)
-    parts = container.parts(copy.deepcopy(verdict.certificate))
+    parts = copy.deepcopy(container.parts(verdict.certificate))
     parts.claim["system"] = container.fitting_system_digest(document) or parts.claim["system"]
     try:
         check(container.load(parts), policy, document)

@@ -68,8 +68,7 @@ def test_a_forged_plant_that_slipped_through_would_be_seen(monkeypatch):
 
     monkeypatch.setattr(plant_language, "check", lambda *subjects: None)
     with pytest.raises(AssertionError, match="fooled by"):
-        for seed in range(60):
-            plant_language.forge_language(seed)
+        list(map(plant_language.forge_language, range(60)))
 
 
 def test_models_with_other_words_that_were_taken_for_the_same_would_be_seen(monkeypatch):
@@ -80,5 +79,4 @@ def test_models_with_other_words_that_were_taken_for_the_same_would_be_seen(monk
 
     monkeypatch.setattr(names, "check", lambda *subjects: None)
     with pytest.raises(AssertionError, match="refutes it"):
-        for seed in range(60):
-            names.attack_names(seed)
+        list(map(names.attack_names, range(60)))
