@@ -35,20 +35,28 @@ class Walk(gymnasium.Env):
         return np.array([self.place], np.float32)
 
 
-def walk():
-    return systems.NonlinearSystem(
-        "walk",
-        states=["place"],
-        actions=["back", "forth"],
-        inputs={"pace": (-1, 1)},
-        step={"place": "place + 0.25 * pace"},
-        initial={"place": (0, "0.5")},
-        safe=["place >= -9"],
-        goal=["place >= 2"],
-        domain={"place": (-10, 10)},
-        disturbance={"place": "1/1000000000000"},
-        float32_observations=True,
-    )
+def walk(**changes):
+    said = {
+        "states": ["place"],
+        "actions": ["back", "forth"],
+        "inputs": {"pace": (-1, 1)},
+        "step": {"place": "place + 0.25 * pace"},
+        "initial": {"place": (0, "0.5")},
+        "safe": ["place >= -9"],
+        "goal": ["place >= 2"],
+        "domain": {"place": (-10, 10)},
+        "disturbance": {"place": "1/1000000000000"},
+        "float32_observations": True,
+    }
+    return systems.NonlinearSystem("walk", **said | changes)
+
+
+def goes(x):
+    return np.ones(len(x), int)
+
+
+def turns_back(x):
+    return (x[:, 0] < 1).astype(int)
 
 
 def distilled(act, **asked):
@@ -59,7 +67,7 @@ def distilled(act, **asked):
 
 
 def test_an_agent_that_arrives_is_proved_as_it_is():
-    run = distilled(lambda x: np.ones(len(x), int))
+    run = distilled(goes)
     assert run.verdict.checked
     assert run.shield is None
     assert run.teacher_failure is None
@@ -68,7 +76,7 @@ def test_an_agent_that_arrives_is_proved_as_it_is():
 
 
 def test_an_agent_that_never_arrives_is_told_with_the_run():
-    run = distilled(lambda x: (x[:, 0] < 1).astype(int))
+    run = distilled(turns_back)
     assert run.certificate is None
     assert len(run.teacher_failure.actions) == WITHIN
     assert run.teacher_failure.states[:, 0].max() < 2
@@ -81,10 +89,8 @@ def test_a_faithful_student_may_be_kept_behind_a_shield_that_gets_it_there_in_ti
     from moet.envs.catalog import resolve
     from moet.verify import reaches
 
-    free = distilled(lambda x: (x[:, 0] < 1).astype(int))
-    goer = distilled(lambda x: np.ones(len(x), int)).policy.mixture
-    task = resolve(Walk)
-    loop = Loop(Teacher.from_callable(lambda x: (x[:, 0] < 1).astype(int), n_actions=2), task, walk(), None, 0, WITHIN)
+    free, goer = distilled(turns_back), distilled(goes).policy.mixture
+    loop = Loop(Teacher.from_callable(turns_back, n_actions=2), resolve(Walk), walk(), None, 0, WITHIN)
     found = candidate_of("other", 0.0, goer, reaches(goer, walk(), within=WITHIN), loop)
     run = decided(free, [free.candidates[0], found], _guard(found, loop), loop)
     assert isinstance(run.shield, GoalShield)
@@ -93,23 +99,14 @@ def test_a_faithful_student_may_be_kept_behind_a_shield_that_gets_it_there_in_ti
 
 
 def test_a_goal_needs_a_system_that_has_one():
-    bare = systems.NonlinearSystem(
-        "bare",
-        states=["place"],
-        actions=["back", "forth"],
-        inputs={"pace": (-1, 1)},
-        step={"place": "place + 0.25 * pace"},
-        initial={"place": (0, "0.5")},
-        safe=["place >= -9"],
-    )
     with pytest.raises(InputError, match="goal"):
-        distilled(lambda x: np.ones(len(x), int), prove=bare)
+        distilled(goes, prove=walk(goal=()))
 
 
 @pytest.mark.parametrize("asked", [{"steps": 5}, {"prove": None}])
 def test_questions_that_make_no_sense_are_refused(asked):
     with pytest.raises(InputError, match="within"):
-        distilled(lambda x: np.ones(len(x), int), **asked)
+        distilled(goes, **asked)
 
 
 def test_goals_of_plants_with_controls_are_asked_about_elsewhere():

@@ -6,13 +6,14 @@ import pytest
 from moet import Mixture, Tree
 from moet.explain import Axis, draw_ownership, ownership
 from moet.explain.regions import RESOLUTION
+from tests.random_models import random_mixture
 
-ACROSS = Axis(feature=2, label="f2 [m]", low=-2.0, high=2.0)
-UP = Axis(feature=0, label="f0", low=-1.0, high=3.0)
+ACROSS = Axis(feature=2, label="x2 [m]", low=-2.0, high=2.0)
+UP = Axis(feature=0, label="x0", low=-1.0, high=3.0)
 
 
 @pytest.fixture(params=["hard", "soft"])
-def owned(request, random_mixture):
+def owned(request):
     mixture = random_mixture(4, n_experts=5, depth=2, prediction=request.param)
     return mixture, ownership(mixture, ACROSS, UP, held=[9.0, 0.5, 9.0])
 
@@ -26,7 +27,7 @@ def test_the_grid_holds_the_gates_choice_and_the_answer(owned):
             ACROSS.low + (ACROSS.high - ACROSS.low) * column / (RESOLUTION - 1),
         ]
         assert found.experts.answers[row, column] == mixture.expert([x])[0]
-        assert found.class_names[found.answers.answers[row, column]] == mixture.act(x)
+        assert found.class_names[found.answers.answers[row, column]] == str(mixture.act(x))
 
 
 def test_a_number_stands_in_the_region_of_its_expert(owned):
@@ -41,7 +42,7 @@ def test_the_picture(owned):
     figure = draw_ownership(found, "note")
     left, right = figure.axes
     assert left.get_title() == ("who answers" if mixture.prediction == "hard" else "whose vote counts most")
-    assert (left.get_xlabel(), left.get_ylabel()) == ("f2 [m]", "f0")
+    assert (left.get_xlabel(), left.get_ylabel()) == ("x2 [m]", "x0")
     assert {text.get_text() for text in left.texts} == {str(k) for k in found.places}
     assert np.array_equal(left.images[0].get_array(), found.experts.answers)
     assert np.array_equal(right.images[0].get_array(), found.answers.answers)
@@ -55,5 +56,5 @@ def test_a_strip_without_room_has_no_number():
     found = ownership(mixture, ACROSS, UP, held=[0, 0, 0])
     assert np.unique(found.experts.answers).tolist() == [0, 1]
     assert list(found.places) == [0]
-    wider = ownership(mixture, Axis(2, "f2", 1.5, 2.5), UP, held=[0, 0, 0])
+    wider = ownership(mixture, Axis(2, "x2", 1.5, 2.5), UP, held=[0, 0, 0])
     assert list(wider.places) == [0, 1]

@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 
 from moet import Mixture, Tree
 from tests.browser import needs_browser, settled, webdriver
+from tests.random_models import inside, random_mixture, whole
 
 pytestmark = [pytest.mark.processes, needs_browser]
 
@@ -18,38 +19,18 @@ NAMES = [f"feature_{k}" for k in range(5)]
 CLASSES = ["left", "none", "right"]
 
 
-def grown(generator: np.random.Generator, depth: int, n_features: int, split: float = 1.0, whole: bool = False) -> Tree:
-    """A random tree: complete down to half its depth, below that with chance ``split``."""
-    feature, threshold, left, right, value = [], [], [], [], []
-
-    def grow(level: int) -> int:
-        node = len(feature)
-        for part, empty in [(feature, -1), (threshold, 0.0), (left, -1), (right, -1)]:
-            part.append(empty)
-        value.append(generator.dirichlet([0.4, 0.4, 0.4]))
-        if level < depth and (level < depth // 2 or generator.random() < split):
-            feature[node] = int(generator.integers(n_features))
-            threshold[node] = float(generator.integers(-3, 4)) if whole else float(generator.normal())
-            left[node] = grow(level + 1)
-            right[node] = grow(level + 1)
-        return node
-
-    grow(0)
-    return Tree(feature, threshold, left, right, value)
-
-
-def random_mixture(seed: int, experts: int = 8, depth: int = 4, prediction="hard", **options) -> Mixture:
-    generator = np.random.default_rng(seed)
-    trees = [grown(generator, depth, len(NAMES), **options) for _ in range(experts)]
-    weights, bias = generator.normal(size=(experts, len(NAMES))), generator.normal(size=experts)
-    if options.get("whole"):  # small whole numbers, so that experts tie exactly
-        weights, bias = np.round(weights), np.round(bias)
-    return Mixture(weights, bias, trees, CLASSES, NAMES, prediction)
+def mixture_of_eight(seed: int, prediction="hard", n_experts: int = 8, depth: int = 4, **how) -> Mixture:
+    """Random experts; behind whole numbers they tie exactly."""
+    made = random_mixture(seed, n_experts, depth, len(NAMES), len(CLASSES), concentration=0.4, **how)
+    gate = made.gate_weights, made.gate_bias
+    if how.get("number") is whole:
+        gate = np.round(made.gate_weights), np.round(made.gate_bias)
+    return Mixture(*gate, made.trees, CLASSES, NAMES, prediction)
 
 
 @cache
 def large_mixture() -> Mixture:
-    return random_mixture(3, experts=32, depth=15, split=0.5)
+    return mixture_of_eight(3, n_experts=32, depth=15, split=0.5)
 
 
 def asked_inputs(mixture: Mixture, count: int) -> np.ndarray:
@@ -87,8 +68,8 @@ def answers_of(browser, method: str, X: np.ndarray) -> np.ndarray:
 
 
 MIXTURES = {
-    "random": lambda: random_mixture(1),
-    "ties": lambda: random_mixture(2, whole=True),
+    "random": lambda: mixture_of_eight(1),
+    "ties": lambda: mixture_of_eight(2, number=whole),
     "E32-D15": large_mixture,
 }
 
@@ -102,14 +83,14 @@ def test_hard_answers_are_those_of_python(show, name):
 
 
 def test_there_were_ties_to_decide():
-    mixture = random_mixture(2, whole=True)
+    mixture = mixture_of_eight(2, number=whole)
     X = asked_inputs(mixture, 10_000)[200:]  # the first are huge
     logits = np.sort(mixture.gate_bias + X @ mixture.gate_weights.T, axis=1)
     assert np.sum(logits[:, -1] == logits[:, -2]) > 100
 
 
 def test_soft_answers_are_those_of_python(show):
-    mixture = random_mixture(4, prediction="soft")
+    mixture = mixture_of_eight(4, prediction="soft")
     X = asked_inputs(mixture, 2_000)
     X = X[np.abs(X).max(axis=1) < 1e100]  # elsewhere the gate overflows, which Python refuses
     found = answers_of(show(mixture), "answer", X)
@@ -128,7 +109,7 @@ def test_probabilities_are_as_sharp_as_the_answer_says(show):
 
 
 def test_sliders_and_numbers_move_the_input(show):
-    mixture = random_mixture(1)
+    mixture = mixture_of_eight(1)
     browser = show(mixture)
     feature, change = browser.execute_script(
         "const { feature, change } = moet.flips.reduce((a, b) => (a.size < b.size ? a : b)); return [feature, change]"
@@ -155,7 +136,7 @@ def test_sliders_and_numbers_move_the_input(show):
 
 
 def test_the_map_follows_arrow_keys_and_the_mouse(show):
-    mixture = random_mixture(1)
+    mixture = mixture_of_eight(1)
     browser = show(mixture)
     across, up = browser.execute_script("return moet.axes")
     plot = browser.find_element(By.CSS_SELECTOR, ".plot")
@@ -186,7 +167,7 @@ def finish_map(browser):
 
 
 def test_every_pixel_of_the_map_is_the_models_answer(show):
-    mixture = random_mixture(1)
+    mixture = mixture_of_eight(1)
     browser = show(mixture)
     finish_map(browser)
     columns, rows, answers, experts = browser.execute_script(
@@ -202,11 +183,11 @@ def test_every_pixel_of_the_map_is_the_models_answer(show):
     assert np.array_equal(np.array(experts.split(), int), mixture.expert(X))
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_the_nearest_flip_is_one_and_there_is_none_nearer(show, whole):
-    mixture = random_mixture(5, whole=whole)
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_the_nearest_flip_is_one_and_there_is_none_nearer(show, is_whole):
+    mixture = mixture_of_eight(5, number=whole if is_whole else inside)
     generator = np.random.default_rng(0)
-    data = np.round(generator.normal(scale=3, size=(50, len(NAMES)))) if whole else generator.normal(size=(50, 5))
+    data = np.round(generator.normal(scale=3, size=(50, len(NAMES)))) if is_whole else generator.normal(size=(50, 5))
     browser = show(mixture, data=data)
     found = 0
     for x in data[:12]:
@@ -220,12 +201,12 @@ def test_the_nearest_flip_is_one_and_there_is_none_nearer(show, whole):
             if flip["to"] is None:
                 assert not flip.get("gaveUp")
                 far = np.concatenate([np.linspace(-50, 50, 2001), [-1e9, 1e9]])
-                assert set(mixture.predict(moved(x, k, np.round(far) if whole else far))) == {here}
+                assert set(mixture.predict(moved(x, k, np.round(far) if is_whole else far))) == {here}
                 continue
             found += 1
             to = float(flip["to"])
             assert mixture.predict(moved(x, k, [to]))[0] == CLASSES[flip["answer"]] != here
-            if whole:
+            if is_whole:
                 assert to == round(to)
                 between = np.arange(min(x[k], to) + 1, max(x[k], to))
             else:
@@ -236,6 +217,16 @@ def test_the_nearest_flip_is_one_and_there_is_none_nearer(show, whole):
     assert found > 20
 
 
+def test_a_tie_on_a_threshold_is_where_the_other_expert_takes_over(show):
+    stump = Tree([0, -1, -1], [2, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [1, 0]])
+    mixture = Mixture([[1.0], [0.0]], [0, 2], [Tree.leaf([0.0, 1.0]), stump], ["no", "yes"])
+    browser = show(mixture, data=[[0], [1], [5]])
+    browser.execute_script("moet.move({ 0: 0 })")
+    settled(browser)
+    assert browser.execute_script("return moet.flips.map((flip) => flip.to)") == [2]
+    assert [mixture.act([1]), mixture.act([2])] == ["no", "yes"]
+
+
 def moved(x: np.ndarray, feature: int, values) -> np.ndarray:
     X = np.tile(x, (len(values), 1))
     X[:, feature] = values
@@ -243,7 +234,7 @@ def moved(x: np.ndarray, feature: int, values) -> np.ndarray:
 
 
 def test_go_moves_to_the_flip(show):
-    mixture = random_mixture(1)
+    mixture = mixture_of_eight(1)
     browser = show(mixture)
     before = verdict(browser)
     browser.find_element(By.CSS_SELECTOR, "#flips button[aria-label]").click()
@@ -271,7 +262,7 @@ def test_a_text_column_is_chosen_from_a_list(show):
 
 
 def test_gate_words_and_tree_tell_of_the_same_expert(show):
-    mixture = random_mixture(1)
+    mixture = mixture_of_eight(1)
     browser = show(mixture)
     x = state(browser)
     expert = int(mixture.expert([x])[0])
@@ -284,7 +275,7 @@ def test_gate_words_and_tree_tell_of_the_same_expert(show):
 
 
 def test_a_second_model_shades_where_they_disagree(show):
-    first, second = random_mixture(1), random_mixture(1, prediction="soft")
+    first, second = mixture_of_eight(1), mixture_of_eight(1, prediction="soft")
     data = np.random.default_rng(0).normal(size=(200, 5))
     browser = show(first, compare=second, data=data, names=["alone", "together"])
     finish_map(browser)
@@ -313,7 +304,7 @@ def test_a_second_model_shades_where_they_disagree(show):
 
 
 def test_dark_and_light(show):
-    browser = show(random_mixture(1))
+    browser = show(mixture_of_eight(1))
 
     def looks():
         settled(browser)
@@ -339,7 +330,7 @@ def test_dark_and_light(show):
 
 
 def test_everything_that_can_be_used_has_a_name(show):
-    browser = show(random_mixture(1), data=np.random.default_rng(0).normal(size=(20, 5)))
+    browser = show(mixture_of_eight(1), data=np.random.default_rng(0).normal(size=(20, 5)))
     nameless = browser.execute_script(
         "return [...document.querySelectorAll('input, select, button, [tabindex]')].filter((e) => !e.labels?.length"
         " && !e.ariaLabel && !e.textContent.trim() && !e.getAttribute('aria-labelledby')).map((e) => e.outerHTML)"
@@ -374,7 +365,7 @@ def test_a_large_mixture_stays_small_on_the_page(show, record_property):
 
 def test_hostile_names_are_only_text(show):
     hostile = "</script><img src=x onerror=\"document.title='hacked'\">"
-    mixture = random_mixture(1)
+    mixture = mixture_of_eight(1)
     named = Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, [hostile, "b", "c"], [hostile, *NAMES[1:]])
     browser = show(named, names=[hostile], units={hostile: hostile})
     assert browser.find_elements(By.TAG_NAME, "img") == []
@@ -383,7 +374,7 @@ def test_hostile_names_are_only_text(show):
 
 
 def test_the_page_cannot_reach_the_network(show):
-    browser = show(random_mixture(1))
+    browser = show(mixture_of_eight(1))
     refused = browser.execute_async_script(
         "document.addEventListener('securitypolicyviolation', (event) => arguments[0](event.violatedDirective));"
         "fetch('http://127.0.0.1:9/').catch(() => {});"

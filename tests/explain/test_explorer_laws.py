@@ -14,7 +14,8 @@ from moet import Mixture, RegressionMixture, RegressionTree, Tree
 from moet.errors import InputError
 from moet.explain import explorer
 from tests.browser import needs_browser, settled
-from tests.verify.laws import nudged, random_laws
+from tests.random_models import random_laws
+from tests.verify.laws import nudged
 
 
 def brake(**changes) -> RegressionMixture:

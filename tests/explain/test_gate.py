@@ -6,17 +6,18 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.explain import draw_gate, gate_table
+from tests.random_models import random_mixture
 
 
-def test_weights_as_they_are(random_mixture):
+def test_weights_as_they_are():
     mixture = random_mixture(0, n_experts=4)
-    table = gate_table(mixture, units={"f1": "m/s", "f2": ""})
-    assert table.columns == ("f0", "f1 [per m/s]", "f2", "constant")
+    table = gate_table(mixture, units={"x1": "m/s", "x2": ""})
+    assert table.columns == ("x0", "x1 [per m/s]", "x2", "constant")
     assert np.array_equal(table.values, np.column_stack([mixture.gate_weights, mixture.gate_bias]))
     assert np.abs(table.shades).max(axis=0) == pytest.approx(1)  # each column by its own largest
 
 
-def test_scaled_by_the_spread_of_data(random_mixture):
+def test_scaled_by_the_spread_of_data():
     mixture = random_mixture(0, n_experts=4)
     rows = np.random.default_rng(0).normal([1, 2, 3], [0.1, 1, 10], size=(50, 3))
     table = gate_table(mixture, rows)
@@ -31,7 +32,7 @@ def test_scaled_by_the_spread_of_data(random_mixture):
     assert np.argmax(np.abs(table.shades)) == np.argmax(np.abs(table.values))
 
 
-def test_the_picture_prints_every_number_and_hatches_the_negative_ones(random_mixture):
+def test_the_picture_prints_every_number_and_hatches_the_negative_ones():
     table = gate_table(random_mixture(0, n_experts=4))
     (axis,) = draw_gate(table, "note").axes
     printed = [float(text.get_text().replace("−", "-")) for text in axis.texts]
@@ -54,13 +55,13 @@ def test_many_features_stand_below_one_another():
     assert printed == pytest.approx(table.values.T.ravel(), rel=5e-3)
 
 
-def test_a_feature_without_weight_or_spread(random_mixture):
+def test_a_feature_without_weight_or_spread():
     table = gate_table(random_mixture(0), np.ones((3, 3)))
     assert np.array_equal(table.shades[:, :3], np.zeros((3, 3)))
     draw_gate(table)
 
 
-def test_what_has_no_gate_or_no_data(random_mixture):
+def test_what_has_no_gate_or_no_data():
     with pytest.raises(InputError, match="no gate"):
         gate_table(random_mixture(0, n_experts=1))
     with pytest.raises(InputError, match="rows of 3 features"):

@@ -10,6 +10,7 @@ from moet import Box, Mixture, Schema, Tree, explain
 from moet.errors import InputError
 from moet.model.schema import Column
 from moet.verify import Unknown
+from tests.random_models import random_mixture
 
 SIZES = [(n_experts, depth) for n_experts in (1, 2, 5) for depth in (0, 3)]
 
@@ -31,7 +32,7 @@ def two_experts(prediction="hard") -> Mixture:
 
 
 @pytest.fixture(params=[(size, prediction) for size in SIZES for prediction in ("hard", "soft")], ids=str)
-def cases(request, random_mixture):
+def cases(request):
     """Some inputs with their reasons."""
     (n_experts, depth), prediction = request.param
     mixture = random_mixture(n_experts + 10 * depth, n_experts, depth, prediction=prediction)

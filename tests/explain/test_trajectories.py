@@ -7,6 +7,7 @@ import pytest
 
 from moet.errors import InputError
 from moet.explain import draw_trajectory, trajectory
+from tests.random_models import random_mixture
 
 
 @pytest.fixture
@@ -15,12 +16,12 @@ def states():
 
 
 @pytest.mark.parametrize("prediction", ["hard", "soft"])
-def test_what_happened(random_mixture, states, prediction):
+def test_what_happened(states, prediction):
     mixture = random_mixture(2, n_experts=4, prediction=prediction)
-    run = trajectory(mixture, states, features=["f2", "f0"], units={"f0": "m"})
-    assert run.features == ("f2", "f0 [m]")
+    run = trajectory(mixture, states, features=["x2", "x0"], units={"x0": "m"})
+    assert run.features == ("x2", "x0 [m]")
     assert np.array_equal(run.states, states[:, [2, 0]])
-    assert [run.class_names[k] for k in run.answers] == mixture.predict(states).tolist()
+    assert [run.class_names[k] for k in run.answers] == [str(answer) for answer in mixture.predict(states)]
     assert np.array_equal(run.experts, mixture.expert(states))
     bands = list(run.bands())
     assert np.array_equal(np.concatenate([[j] * (stop - start) for j, start, stop in bands]), run.experts)
@@ -28,11 +29,11 @@ def test_what_happened(random_mixture, states, prediction):
     assert len(bands) > 2
 
 
-def test_the_picture(random_mixture, states):
+def test_the_picture(states):
     mixture = random_mixture(2, n_experts=4)
     run = trajectory(mixture, states)
     figure = draw_trajectory(run, "note")
-    assert [axis.get_ylabel() for axis in figure.axes] == ["f0", "f1", "f2", "answer", "expert"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["x0", "x1", "x2", "answer", "expert"]
     assert figure.axes[-1].get_xlabel() == "step"
     owners = sorted({owner for owner, _, _ in run.bands()})
     for axis, values in zip(
@@ -47,21 +48,21 @@ def test_the_picture(random_mixture, states):
             assert spans == [(start - 0.5, stop - 0.5) for j, start, stop in run.bands() if j == owner]
     low, high = figure.axes[0].get_ylim()
     assert (high - low) < 1.2 * np.ptp(states[:, 0])  # the bands leave the scale alone
-    assert [tick.get_text() for tick in figure.axes[3].get_yticklabels()] == ["a", "b", "c"]
+    assert [tick.get_text() for tick in figure.axes[3].get_yticklabels()] == ["0", "1", "2"]
     assert [tick.get_text() for tick in figure.axes[4].get_yticklabels()] == [str(owner) for owner in owners]
 
 
-def test_a_tree_has_no_experts_to_show(random_mixture, states):
+def test_a_tree_has_no_experts_to_show(states):
     figure = draw_trajectory(trajectory(random_mixture(2, n_experts=1), states))
-    assert [axis.get_ylabel() for axis in figure.axes] == ["f0", "f1", "f2", "answer"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["x0", "x1", "x2", "answer"]
 
 
-def test_only_so_many_features_by_default(random_mixture):
+def test_only_so_many_features_by_default():
     mixture = random_mixture(2, n_features=12)
-    assert trajectory(mixture, np.zeros((2, 12))).features == tuple(f"f{k}" for k in range(8))
+    assert trajectory(mixture, np.zeros((2, 12))).features == tuple(f"x{k}" for k in range(8))
 
 
-def test_what_cannot_be_shown(random_mixture, states):
+def test_what_cannot_be_shown(states):
     with pytest.raises(InputError, match="no feature 'speed'"):
         trajectory(random_mixture(2), states, features=["speed"])
     with pytest.raises(InputError, match="rows of 3 features"):

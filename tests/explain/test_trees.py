@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.explain import draw_trees, drawn_trees
+from tests.random_models import random_mixture
 
 SMALL = Tree(
     feature=[1, -1, 0, -1, -1],
@@ -70,7 +71,7 @@ def test_a_picture_too_large_to_draw():
         draw_trees(drawn_trees(model(chain), max_depth=depth), 2)
 
 
-def test_all_of_a_tree_is_drawn(random_mixture):
+def test_all_of_a_tree_is_drawn():
     mixture = random_mixture(1, n_experts=4, depth=6)
     for tree, drawn in zip(mixture.trees, drawn_trees(mixture, max_depth=6), strict=True):
         ends = [n for n in drawn.nodes if n.kind == "leaf"]
@@ -94,7 +95,7 @@ def test_the_path_of_an_input(prediction):
 
 
 @pytest.mark.parametrize("names", [["a", "b", "c"], ["an_angle_with_a_long_name", "b", "another_long_one"]])
-def test_no_text_covers_another(random_mixture, names):
+def test_no_text_covers_another(names):
     made = random_mixture(3, n_experts=5, depth=3)
     mixture = Mixture(made.gate_weights, made.gate_bias, made.trees, ["left", "right", "straight on"], names)
     figure = draw_trees(drawn_trees(mixture), 3)

@@ -26,37 +26,6 @@ HOSTILE = [
 ]
 
 
-def random_tree(rng: np.random.Generator, depth: int, n_features: int, n_classes: int) -> Tree:
-    """A tree with a path of ``depth`` tests; half its thresholds are quarters, which many inputs meet."""
-    feature, threshold, left, right = [], [], [], []
-
-    def grow(depth: int) -> int:
-        node = len(feature)
-        feature.append(int(rng.integers(n_features)) if depth else -1)
-        threshold.append(float(rng.integers(-12, 13)) / 4 if rng.random() < 0.5 else float(rng.normal()))
-        left.append(-1)
-        right.append(-1)
-        if depth:
-            left[node] = grow(depth - 1)
-            right[node] = grow(int(rng.integers(depth)))
-        return node
-
-    grow(depth)
-    return Tree(feature, threshold, left, right, rng.dirichlet(np.full(n_classes, 0.3), len(feature)))
-
-
-def random_mixture(seed: int, n_experts: int, depth: int, n_features: int = 4, n_classes: int = 3) -> Mixture:
-    """Odd seeds give gates of quarters, whose logits tie on many inputs; the last two experts always tie."""
-    rng = np.random.default_rng(seed)
-    gate = rng.normal(size=(n_experts, n_features + 1))
-    if seed % 2:
-        gate = np.round(4 * gate) / 4
-    if n_experts > 2:
-        gate[-1] = gate[-2]
-    trees = [random_tree(rng, depth, n_features, n_classes) for _ in range(n_experts)]
-    return Mixture(gate[:, 1:], gate[:, 0], trees, [f"class {c}" for c in range(n_classes)])
-
-
 def chain(depth: int) -> Mixture:
     """One tree as deep as it has tests."""
     nodes = np.arange(2 * depth + 1)

@@ -14,8 +14,9 @@ from moet.errors import ExportError
 from moet.model.file import digest
 from moet.model.text import summary
 from tests.processes import run
+from tests.random_models import met, random_tree, tying_mixture
 
-from .samples import HOSTILE, as_soft, chain, float32_inputs, inputs, published_policy, random_mixture, random_tree
+from .samples import HOSTILE, as_soft, chain, float32_inputs, inputs, published_policy
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
@@ -43,22 +44,22 @@ const char *NAME_label(int c) { return NAME_labels[c]; }
 """
 
 SAMPLES = {
-    "one_leaf": random_mixture(0, 1, 0),
-    "one_tree": random_mixture(1, 1, 6),
+    "one_leaf": tying_mixture(0, 1, 0),
+    "one_tree": tying_mixture(1, 1, 6),
     "published": published_policy(),
-    "two_leaves": random_mixture(2, 2, 0),
-    "two_trees": random_mixture(3, 2, 3),
-    "tied": random_mixture(5, 3, 2),
-    "wide": random_mixture(6, 4, 1, n_features=300, n_classes=200),
-    "large": random_mixture(7, 8, 6, n_features=8),
-    "real": random_mixture(8, 8, 3, n_features=8),
+    "two_leaves": tying_mixture(2, 2, 0),
+    "two_trees": tying_mixture(3, 2, 3),
+    "tied": tying_mixture(5, 3, 2),
+    "wide": tying_mixture(6, 4, 1, n_features=300, n_classes=200),
+    "large": tying_mixture(7, 8, 6, n_features=8),
+    "real": tying_mixture(8, 8, 3, n_features=8),
     "all_equal": Mixture(np.zeros((2, 1)), [1, 1], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], [False, True]),
     "same_answer": Mixture([[1.0], [-1.0]], [0, 0], [Tree.leaf([0, 1])] * 2, [-1, 1]),
-    "tiny": Mixture([[5e-324], [1e100]], [1.5e-320, -0.0], random_mixture(9, 2, 2, n_features=1).trees, [1.5, 2, -1]),
+    "tiny": Mixture([[5e-324], [1e100]], [1.5e-320, -0.0], tying_mixture(9, 2, 2, n_features=1).trees, [1.5, 2, -1]),
     "hostile": Mixture(
         np.eye(3, len(HOSTILE)),
         [0, 0, 0],
-        [random_tree(np.random.default_rng(j), 2, len(HOSTILE), len(HOSTILE)) for j in range(3)],
+        [random_tree(np.random.default_rng(j), 2, len(HOSTILE), len(HOSTILE), met) for j in range(3)],
         HOSTILE,
         HOSTILE,
     ),
@@ -186,7 +187,7 @@ def has_fused_multiply_add():
 @pytest.mark.processes
 def test_compilers_that_fuse_multiply_and_add_change_no_answer(tmp_path, compiler, style):
     gate = np.random.default_rng(1).normal(size=(2, 4))
-    mixture = Mixture(gate[:, 1:], gate[:, 0], random_mixture(7, 2, 1, n_features=3).trees, ["a", "b", "c"])
+    mixture = Mixture(gate[:, 1:], gate[:, 0], tying_mixture(7, 2, 1, n_features=3).trees, ["a", "b", "c"])
     X = near_ties(mixture, 200_000)
     text = export.c(mixture, style=style)
     assert np.array_equal(experts_in_c(text, tmp_path / "default", compiler, X), mixture.expert(X))

@@ -10,8 +10,8 @@ from moet import Mixture, Tree, export
 from moet.export.c_parts import number
 from moet.export.vectors import COUNT, self_test_rows
 from tests.processes import run
+from tests.random_models import tying_mixture
 
-from .samples import random_mixture
 from .test_c import SAMPLES, has_fused_multiply_add, without_guards
 from .test_laws import MODELS
 
@@ -132,4 +132,4 @@ def test_decimal_literals_are_read_as_the_same_number(seed):
 
 
 def test_models_without_it_have_no_vectors():
-    assert "self_test" not in export.c(random_mixture(3, 2, 2))
+    assert "self_test" not in export.c(tying_mixture(3, 2, 2))

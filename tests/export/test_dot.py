@@ -9,8 +9,9 @@ import pytest
 from moet import Mixture, Tree, export
 from moet.model.file import digest
 from tests.processes import run
+from tests.random_models import tying_mixture
 
-from .samples import HOSTILE, published_policy, random_mixture
+from .samples import HOSTILE, published_policy
 
 STRING = r'"(?:[^"\\]|\\.)*"'
 
@@ -49,21 +50,21 @@ def test_soft_leaves_show_all_that_they_vote_for():
 
 
 def test_one_tree_has_no_gate():
-    text = export.dot(random_mixture(0, 1, 3))
+    text = export.dot(tying_mixture(0, 1, 3))
     assert "gate" not in text.partition("digraph")[2]
     assert "expert" not in text.partition("digraph")[2]
     assert "rankdir=TB" in text
 
 
 def test_every_node_is_drawn_once():
-    mixture = random_mixture(7, 8, 6)
+    mixture = tying_mixture(7, 8, 6)
     text = export.dot(mixture)
     assert len(re.findall(r"^ +t\d+n\d+ \[", text, re.MULTILINE)) == mixture.size.nodes
     assert text.count(" -> ") == mixture.size.nodes + mixture.n_experts  # one into every node, roots included
 
 
 def test_hostile_names_stay_inside_their_strings():
-    mixture = random_mixture(3, 2, 2, len(HOSTILE), len(HOSTILE))
+    mixture = tying_mixture(3, 2, 2, len(HOSTILE), len(HOSTILE))
     text = export.dot(Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE))
     text.encode("utf-8")
     bare = re.sub(STRING, "", text.partition("digraph")[2])
@@ -75,7 +76,7 @@ def test_hostile_names_stay_inside_their_strings():
 @pytest.mark.processes
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
 def test_graphviz_draws_it():
-    mixture = random_mixture(3, 2, 2, len(HOSTILE), len(HOSTILE))
+    mixture = tying_mixture(3, 2, 2, len(HOSTILE), len(HOSTILE))
     for model in (mixture, Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE)):
         drawn = run(["dot", "-Tsvg"], input=export.dot(model))
         assert (drawn.returncode, drawn.stderr) == (0, "")

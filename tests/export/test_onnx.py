@@ -10,21 +10,22 @@ import pytest
 from moet import Mixture, Tree, export
 from moet.errors import ExportError
 from moet.model.file import digest
+from tests.random_models import tying_mixture
 
-from .samples import HOSTILE, as_soft, chain, inputs, published_policy, random_mixture, run_onnx
+from .samples import HOSTILE, as_soft, chain, inputs, published_policy, run_onnx
 
 ROUNDING = 1e-12
 
 SAMPLES = {
-    "one_leaf": random_mixture(0, 1, 0),
-    "one_tree": random_mixture(1, 1, 6),
+    "one_leaf": tying_mixture(0, 1, 0),
+    "one_tree": tying_mixture(1, 1, 6),
     "published": published_policy(),
-    "two_trees": random_mixture(3, 2, 3),
-    "tied": random_mixture(5, 3, 2),
-    "large": random_mixture(7, 8, 6, n_features=8),
-    "real": random_mixture(8, 8, 3, n_features=8),
+    "two_trees": tying_mixture(3, 2, 3),
+    "tied": tying_mixture(5, 3, 2),
+    "large": tying_mixture(7, 8, 6, n_features=8),
+    "real": tying_mixture(8, 8, 3, n_features=8),
     "all_equal": Mixture(np.zeros((2, 1)), [1, 1], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], [False, True]),
-    "tiny": Mixture([[5e-324], [1e100]], [1.5e-320, -0.0], random_mixture(9, 2, 2, n_features=1).trees, [1.5, 2, -1]),
+    "tiny": Mixture([[5e-324], [1e100]], [1.5e-320, -0.0], tying_mixture(9, 2, 2, n_features=1).trees, [1.5, 2, -1]),
 }
 
 
@@ -81,7 +82,7 @@ def test_a_gate_that_overflows_chooses_the_same_expert():
 
 
 def test_wide_and_deep_models_and_no_rows():
-    wide = random_mixture(6, 4, 1, n_features=300, n_classes=200)
+    wide = tying_mixture(6, 4, 1, n_features=300, n_classes=200)
     X = inputs(wide, 1_000)
     assert np.array_equal(run(wide, X)[0], wide.predict_hard(X))
     deep = chain(60)
@@ -91,7 +92,7 @@ def test_wide_and_deep_models_and_no_rows():
 
 
 def test_labels_keep_their_types_and_hostile_names():
-    mixture = random_mixture(4, 3, 3, len(HOSTILE), len(HOSTILE))
+    mixture = tying_mixture(4, 3, 3, len(HOSTILE), len(HOSTILE))
     mixture = Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE)
     X = inputs(mixture, 300)
     assert run(mixture, X)[0].tolist() == mixture.predict_hard(X).tolist()
@@ -104,7 +105,7 @@ def test_labels_keep_their_types_and_hostile_names():
 
 
 def test_the_model_is_valid_and_names_its_model(onnx):
-    mixture = random_mixture(7, 8, 6)
+    mixture = tying_mixture(7, 8, 6)
     model = export.onnx(mixture)
     onnx.checker.check_model(model, full_check=True)
     facts = {entry.key: entry.value for entry in model.metadata_props}

@@ -12,8 +12,9 @@ from moet.errors import ExportError
 from moet.export.parts import MAX_NESTING
 from moet.model.file import digest
 from tests.model.strategies import hard_points, mixtures
+from tests.random_models import tying_mixture
 
-from .samples import HOSTILE, chain, inputs, published_policy, random_mixture
+from .samples import HOSTILE, chain, inputs, published_policy
 
 
 def hard(mixture):
@@ -37,14 +38,14 @@ def test_same_answers(mixture, seed):
 
 @pytest.mark.parametrize(("n_experts", "depth"), [(1, 6), (2, 0), (3, 2), (8, 3)])
 def test_zero_differences(n_experts, depth):
-    mixture = random_mixture(2 * n_experts + 1, n_experts, depth)
+    mixture = tying_mixture(2 * n_experts + 1, n_experts, depth)
     predict = predict_of(export.python(mixture))
     X = inputs(mixture, 100_000)
     assert [predict(x) for x in X.tolist()] == mixture.predict_hard(X).tolist()
 
 
 def test_wide_models_and_float32_states():
-    mixture = random_mixture(0, 2, 1, n_features=3_000)
+    mixture = tying_mixture(0, 2, 1, n_features=3_000)
     predict = predict_of(export.python(mixture))
     X = np.random.default_rng(0).normal(size=(50, 3_000)).astype(np.float32)
     assert [predict(x) for x in X] == mixture.predict_hard(X).tolist()
@@ -52,7 +53,7 @@ def test_wide_models_and_float32_states():
 
 def test_hostile_names():
     n = len(HOSTILE)
-    mixture = random_mixture(4, 3, 3, n, n)
+    mixture = tying_mixture(4, 3, 3, n, n)
     mixture = Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE)
     text = export.python(mixture)
     assert text.isascii()
@@ -83,6 +84,6 @@ def test_the_deepest_tree():
 
 
 def test_soft_models_are_refused():
-    mixture = random_mixture(0, 2, 1)
+    mixture = tying_mixture(0, 2, 1)
     with pytest.raises(ExportError, match="Python source"):
         export.python(Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, mixture.classes, None, "soft"))

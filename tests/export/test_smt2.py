@@ -9,8 +9,9 @@ from moet import Mixture, Tree, export
 from moet.errors import ExportError
 from moet.model.file import digest
 from moet.verify.exact import ExactMixture, exactly
+from tests.random_models import tying_mixture
 
-from .samples import HOSTILE, as_soft, chain, inputs, published_policy, random_mixture
+from .samples import HOSTILE, as_soft, chain, inputs, published_policy
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def class_indices(mixture, X):
 @pytest.mark.parametrize(("seed", "n_experts", "depth", "n"), [(5, 3, 2, 100_000), (1, 1, 6, 5_000), (7, 8, 3, 2_000)])
 def test_zero_differences_where_float64_rounds_nothing(z3, seed, n_experts, depth, n):
     """Gates and inputs of quarters have exact logits, ties included."""
-    mixture = random_mixture(seed, n_experts, depth)
+    mixture = tying_mixture(seed, n_experts, depth)
     X = np.random.default_rng(0).integers(-12, 13, size=(n, mixture.n_features)) / 4
     answers = class_indices(mixture, X)
     assert differences(z3, mixture, X, answers) == z3.unsat
@@ -54,7 +55,7 @@ def test_zero_differences_where_float64_rounds_nothing(z3, seed, n_experts, dept
 
 
 def test_thresholds_boundaries_and_extremes_in_exact_arithmetic(z3):
-    mixture = random_mixture(8, 8, 3)
+    mixture = tying_mixture(8, 8, 3)
     X = inputs(mixture, 600)
     exact = ExactMixture(mixture)
     assert differences(z3, mixture, X, [exact.answer(exactly(x)) for x in X]) == z3.unsat
@@ -77,7 +78,7 @@ def test_it_names_its_model_inputs_and_answers():
 
 
 def test_hostile_names_deep_trees_and_soft_models(z3):
-    mixture = random_mixture(4, 3, 3, len(HOSTILE), len(HOSTILE))
+    mixture = tying_mixture(4, 3, 3, len(HOSTILE), len(HOSTILE))
     hostile = Mixture(mixture.gate_weights, mixture.gate_bias, mixture.trees, HOSTILE, HOSTILE)
     X = np.zeros((1, len(HOSTILE)))
     assert differences(z3, hostile, X, class_indices(hostile, X)) == z3.unsat

@@ -15,10 +15,11 @@ from moet.verify import Box, Certificate, Proved, always, closest, equivalent, r
 from moet.verify.checker.meter import Meter
 from moet.verify.checking import checked
 from moet.verify.systems import AffineSystem
+from tests.random_models import random_laws, random_mixture
 
-from .laws import nudged, random_laws
+from .laws import nudged
 from .loops import tank, valve
-from .small import half_planes, random_mixture, scaled
+from .small import half_planes, scaled
 
 ENOUGH = 10**7
 """Units of work that are plenty for what is checked here, and take some seconds at most."""

@@ -7,33 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from moet import RegressionMixture, RegressionTree
-
-
-def random_law_tree(rng, n_features=3, n_outputs=2, depth=2, affine=True, scale=1.0) -> RegressionTree:
-    """Complete tree with random tests and laws."""
-    n_inner = 2**depth - 1
-    n_nodes = 2 * n_inner + 1
-    minus = np.full(n_nodes, -1)
-    feature, left, right = minus.copy(), minus.copy(), minus.copy()
-    feature[:n_inner] = rng.integers(n_features, size=n_inner)
-    left[:n_inner], right[:n_inner] = 2 * np.arange(n_inner) + 1, 2 * np.arange(n_inner) + 2
-    threshold = np.where(feature < 0, 0.0, rng.uniform(-1, 1, n_nodes))
-    slope = scale * rng.normal(size=(n_nodes, n_outputs, n_features)) if affine else None
-    return RegressionTree(feature, threshold, left, right, scale * rng.normal(size=(n_nodes, n_outputs)), slope)
-
-
-def random_laws(seed: int, n_experts=3, n_features=3, n_outputs=2, depth=1, **how) -> RegressionMixture:
-    """Mixture of random laws behind a random gate; every other one is clipped on some sides."""
-    rng = np.random.default_rng(seed)
-    prediction = how.pop("prediction", "hard")
-    trees = [random_law_tree(rng, n_features, n_outputs, depth, **how) for _ in range(n_experts)]
-    gate = rng.normal(size=(n_experts, n_features + 1))
-    low, high = np.full(n_outputs, -np.inf), np.full(n_outputs, np.inf)
-    if seed % 2:
-        low[0], high[-1] = -1.0, 1.5
-    names = ["u", "w", "v"][:n_outputs]
-    return RegressionMixture(gate[:, 1:], gate[:, 0] / 3, trees, names, low, high, prediction=prediction)
+from moet import RegressionMixture
 
 
 def nudged(mixture: RegressionMixture, by: float = 0.001) -> RegressionMixture:

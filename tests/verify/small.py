@@ -28,34 +28,6 @@ def half_planes(weights=(1.0, 1.0), bias: float = 0.0, prediction="hard") -> Mix
     return Mixture(gate, [0.0, bias], trees, ["left", "right"], NAMES if len(weights) == 2 else None, prediction)
 
 
-def random_tree(rng: np.random.Generator, n_features: int, depth: int, n_classes: int) -> Tree:
-    """Complete tree with random tests."""
-    feature, threshold, left, right, value = [], [], [], [], []
-
-    def grow(levels: int) -> int:
-        node = len(feature)
-        feature.append(int(rng.integers(n_features)) if levels else -1)
-        threshold.append(float(rng.uniform(-1, 1)))
-        value.append(rng.dirichlet(np.ones(n_classes)))
-        left.append(-1)
-        right.append(-1)
-        if levels:
-            left[node] = grow(levels - 1)
-            right[node] = grow(levels - 1)
-        return node
-
-    grow(depth)
-    return Tree(feature, threshold, left, right, np.array(value))
-
-
-def random_mixture(seed: int, n_experts=3, n_features=3, depth=2, n_classes=3, prediction="hard") -> Mixture:
-    """Mixture of random trees behind a random gate; its answers vary over [-1, 1]^n."""
-    rng = np.random.default_rng(seed)
-    trees = [random_tree(rng, n_features, depth, n_classes) for _ in range(n_experts)]
-    gate = rng.normal(size=(n_experts, n_features + 1))
-    return Mixture(gate[:, 1:], gate[:, 0] / 3, trees, list(range(n_classes)), prediction=prediction)
-
-
 def scaled(mixture: Mixture, factor: float = 2.0) -> Mixture:
     """Same hard answers in exact arithmetic; same bits too if the factor is a power of two."""
     return Mixture(

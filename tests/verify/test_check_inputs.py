@@ -16,8 +16,9 @@ from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, always, closest, equivalent
 from tests.processes import run
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture, scaled
+from .small import half_planes, scaled
 
 CUBE = Box.from_bounds(-np.ones(3), np.ones(3))
 

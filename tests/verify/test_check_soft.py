@@ -15,8 +15,9 @@ from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, Closest, Proved, Refuted, Unknown, always, check, closest, equivalent
 from moet.verify.checker.exp_bounds import BITS, LARGEST, exponential
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture
+from .small import half_planes
 
 SQUARE = Box.from_bounds([-1.0, -1.0], [1.0, 1.0])
 

@@ -11,8 +11,9 @@ from moet.errors import InputError
 from moet.verify import Box, differences
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.volume import confidence_interval
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture, scaled, single, stump
+from .small import half_planes, scaled, single, stump
 
 SQUARE = Box.from_bounds([-1.0, -1.0], [1.0, 1.0])
 

@@ -16,10 +16,11 @@ from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.sets.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter
 from tests.processes import run
+from tests.random_models import random_mixture
 
 from .hostile import VALUES, accepts, forged, integrator, places, proof, replaced, up_to, value_at, without
 from .loops import tank, thermostat
-from .small import half_planes, random_mixture
+from .small import half_planes
 
 
 @pytest.mark.parametrize(

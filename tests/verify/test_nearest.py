@@ -15,8 +15,9 @@ from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.distance import Ray, distance_of
 from moet.verify.polytopes import Polytope
 from moet.verify.rational import Row
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture, single, stump
+from .small import half_planes, single, stump
 
 CUBE = Box.from_bounds(-np.ones(3), np.ones(3))
 

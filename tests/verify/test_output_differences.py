@@ -11,8 +11,9 @@ from moet import verify
 from moet.errors import InputError
 from moet.verify import Box, Proved, Refuted, smtlib
 from moet.verify.outputs.laws import Laws
+from tests.random_models import random_laws
 
-from .laws import exact_outputs, nudged, random_laws
+from .laws import exact_outputs, nudged
 
 CUBE = Box.from_bounds(-np.ones(3), np.ones(3))
 

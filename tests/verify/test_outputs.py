@@ -15,9 +15,10 @@ from moet.model.file import digest
 from moet.verify import Box, Certificate, Closest, Proved, Range, Refuted, Unknown, check
 from moet.verify.checker.documents.laws import read_laws
 from moet.verify.systems.conditions import HalfSpace
+from tests.random_models import random_laws
 
 from .hostile import VALUES, accepts, forged, places, replaced, value_at
-from .laws import exact_outputs, nudged, random_laws
+from .laws import exact_outputs, nudged
 from .small import half_planes
 
 CUBE = Box.from_bounds(-np.ones(3), np.ones(3))

@@ -9,8 +9,9 @@ from sklearn.tree import DecisionTreeClassifier
 from moet import Mixture, MoETClassifier, Tree, save, verify
 from moet.errors import InputError, ModelError
 from moet.verify import Box, Proved, Refuted, Unknown, always, equivalent
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture, rounding_victim, scaled, single, stump
+from .small import half_planes, rounding_victim, scaled, single, stump
 
 CUBE = Box.from_bounds(-np.ones(3), np.ones(3))
 

@@ -10,8 +10,9 @@ from moet.errors import InputError
 from moet.verify.box import Box
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.polytopes import regions
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture, single, stump
+from .small import half_planes, single, stump
 
 TIES = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0])
 

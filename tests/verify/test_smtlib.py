@@ -11,8 +11,9 @@ from moet.verify import Box, Proved, Refuted, closest, differences, equivalent, 
 from moet.verify.exact import rounded
 from moet.verify.smtlib.terms import number
 from moet.verify.systems.discrete import AffineSystem
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture, rounding_victim, scaled
+from .small import half_planes, rounding_victim, scaled
 
 CUBE = Box.from_bounds(-np.ones(3), np.ones(3))
 STATUS = {Proved: "unsat", Refuted: "sat"}

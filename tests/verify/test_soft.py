@@ -6,8 +6,9 @@ import pytest
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import Box, Closest, Proved, Refuted, Unknown, always, closest, equivalent
+from tests.random_models import random_mixture
 
-from .small import half_planes, random_mixture
+from .small import half_planes
 
 SQUARE = Box.from_bounds([-1.0, -1.0], [1.0, 1.0])
 

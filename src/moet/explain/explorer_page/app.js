@@ -174,7 +174,7 @@ class Page {
     const fact = (part) => {
       const name = this.models.length > 1 ? `${part.name}: ` : "";
       const digest = html("code", { title: part.digest }, `sha256 ${part.digest.slice(0, 16)}…`);
-      return html("p", { class: "note" }, `${name}${part.summary} `, digest);
+      return html("p", { class: "note" }, `${name}${part.summary} · `, digest);
     };
     byId("facts").replaceChildren(...content.models.map(fact));
     byId("ranges").textContent = content.ranges;

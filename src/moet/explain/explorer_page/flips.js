@@ -54,7 +54,8 @@ function nextExpert(model, expert, x, feature, sign, crossing, end) {
   for (let step = Math.abs(beyond - crossing); (end - beyond) * sign > 0; step *= 2, beyond = crossing + sign * step) {
     if ((beyond - from) * sign > 0 && changed(beyond)) return boundary(from, beyond, changed);
   }
-  return end;
+  const last = neighbour(end, -sign); // a tie on a threshold: the other expert wins there, before the leaf ends
+  return Number.isFinite(end) && (last - from) * sign > 0 && changed(last) ? boundary(from, last, changed) : end;
 }
 
 /** `value`, or the next whole number in the direction of `sign`. */
