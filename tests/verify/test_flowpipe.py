@@ -42,6 +42,7 @@ def random_plant(random: np.random.Generator) -> SampledSystem:
         return kinds[int(random.integers(len(kinds)))]
 
     flow = {name: " + ".join(["-x0 * 0.2", term(), term(), f"{random.normal():.2f}*u"]) for name in names}
+    flow[names[0]] += " + 0.1 * (m - 1) * x1 + 0.1 * w"
     lows = random.uniform(-0.6, 0.4, d).round(3)
     return SampledSystem(
         "random",

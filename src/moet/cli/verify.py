@@ -163,7 +163,12 @@ def _trace_document(trace: Trace | None) -> dict[str, Any] | None:
     if trace is None:
         return None
     disturbances = None if trace.disturbances is None else trace.disturbances.tolist()
-    return {"states": trace.states.tolist(), "actions": list(trace.actions), "disturbances": disturbances}
+    unknowns = {
+        name: [float(x) for x in value] if isinstance(value, tuple) else float(value)
+        for name, value in (trace.unknowns or {}).items()
+    }
+    document = {"states": trace.states.tolist(), "actions": list(trace.actions), "disturbances": disturbances}
+    return {**document, "unknowns": unknowns or None}
 
 
 def _print_trace(trace: Trace, system: System) -> None:
@@ -172,6 +177,9 @@ def _print_trace(trace: Trace, system: System) -> None:
     for time, state in enumerate(trace.states):
         action = trace.actions[time] if time < len(trace.actions) else ""
         typer.echo(f"{time:4d}  " + "  ".join(f"{value:{width}.6g}" for value in state) + f"  {action}")
+    for name, value in (trace.unknowns or {}).items():
+        numbers = ", ".join(f"{float(x):.6g}" for x in value) if isinstance(value, tuple) else f"{float(value):.6g}"
+        typer.echo(f"{name} was {numbers}")
 
 
 def _draw(trace: Trace, system: System, path: Path) -> None:

@@ -19,13 +19,17 @@ class Trace(NamedTuple):
     """A run of a closed loop.
 
     ``states`` has one row more than there are actions; ``disturbances[t]`` was added to the step from ``states[t]``.
-    Both are the float64 numbers nearest to those of the run, which was replayed without rounding from ``start``.
+    Both are the float64 numbers nearest to those of the run, which was replayed without rounding from ``start``; in
+    continuous time states are the middles of narrow sets that enclose it.
+    ``unknowns`` says what the plant knows limits of only, as it was in this run: parameters and signals by name, one
+    number per look for what is scheduled, one per control for what an action does.
     """
 
     states: NDArray[np.float64]
     actions: tuple[Any, ...]
     disturbances: NDArray[np.float64] | None = None
     start: tuple[Fraction, ...] | None = None
+    unknowns: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +143,10 @@ class Refuted(Verdict):
     def _told(self) -> str:
         if self.trace is not None:
             begin = ", ".join(f"{x:.6g}" for x in self.trace.states[0])
-            return f"a run of {len(self.trace.actions)} steps from ({begin}) shows it, see its trace"
+            known = {name: x for name, x in (self.trace.unknowns or {}).items() if not isinstance(x, tuple)}
+            told = ", ".join(f"{name} = {float(x):.6g}" for name, x in known.items())
+            where = f" with {told}" if told else ""
+            return f"a run of {len(self.trace.actions)} steps from ({begin}){where} shows it, see its trace"
         points = [f"({', '.join(f'{x:.6g}' for x in point)})" for point in _points(self)]
         answers = f", answered {' and '.join(map(str, self.answers))}" if self.answers else ""
         return " and ".join(map(str, self.rows or points)) + answers

@@ -89,6 +89,11 @@ class Expression:
         """Whether nothing in it chooses between two expressions."""
         return not any(isinstance(node, ast.IfExp) for node in ast.walk(self._tree))
 
+    @property
+    def names(self) -> set[str]:
+        """Names it uses."""
+        return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+
     def _check(self, node: ast.expr, known: Mapping[str, Any] | set[str], depth: int = 0) -> None:
         """Complain about anything in ``node`` that the language does not have, and read its numbers."""
         if depth > _MOST_DEPTH:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -129,7 +129,9 @@ class SampledSystem(System):
         lines = by_state({**flow, **dict.fromkeys(memory, "0")}, self.states, "flow", lambda text: text, None)
         self.flow = tuple(Expression(text, {*given, *self.let}) for text in lines)
         self.memory = {state: Expression(text, {*given, *self.let}) for state, text in memory.items()}
-        for expression in (*self.let.values(), *self.flow, *self.memory.values()):
+        said = (*self.let.values(), *self.flow, *self.memory.values())
+        _check_used({"parameters": self.parameters, "disturbance": self.signals, "schedule": self.schedule}, said)
+        for expression in said:
             if not expression.is_smooth:
                 raise InputError(f"a flow has no 'if', for it must not jump: {expression.text!r}; use min, max or abs")
 
@@ -216,3 +218,14 @@ class SampledSystem(System):
             **self._schedule_document(),
             **({"memory": [[name, said.text] for name, said in self.memory.items()]} if self.memory else {}),
         }
+
+
+def _check_used(given: Mapping[str, Mapping[str, Any]], expressions: Sequence[Expression]) -> None:
+    """Complain about an unknown number that no equation has: a proof would say that it was thought of."""
+    used = set().union(*(expression.names for expression in expressions))
+    for what, names in given.items():
+        if idle := [name for name in names if name not in used]:
+            raise InputError(
+                f"{what} names {idle}, which no equation uses: write it into flow, let or memory where it acts, or "
+                "leave it out"
+            )

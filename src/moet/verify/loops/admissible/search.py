@@ -27,7 +27,7 @@ from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.admissible.polytope import Multipliers, Polytope
 from moet.verify.loops.admissible.step import Law, Step, Vector, law_on, step_on
-from moet.verify.loops.flowpipe.forms import Unbounded
+from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.sets.enclosures import limits_of
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
@@ -81,6 +81,9 @@ def held_for_ever(
             certificate = _Search(mixture, system, spec, deadline).certificate(share)
         except (Stopped, Unbounded) as stop:
             reason = str(stop)
+            continue
+        except OVERFLOWS:
+            reason = "numbers grow beyond the range of float64"
             continue
         found = Proved(certificate=certificate, effort={"seconds": deadline.seconds})
         verdict = confirmed(found, mixture, system, deadline=deadline)

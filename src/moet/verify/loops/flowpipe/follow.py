@@ -13,7 +13,7 @@ from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.flowpipe.conditions import Checked, Where
-from moet.verify.loops.flowpipe.forms import Unbounded, on_box
+from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded, on_box
 from moet.verify.loops.flowpipe.goals import GoalParts, cut_at_goal, kept
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
 from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf
@@ -147,7 +147,7 @@ class Follower:
                 if len(cases) > 1:
                     return self._cut(points, step, done, cases, script)
             self.deadline.look()
-            if aim.home is not None:
+            if aim.home is not None and self._may_be_home(aim, step):
                 reach = self._reach(points, aim.home)
                 patience = _PATIENCE if reach.max() < 0.99 * nearest.max() else patience - 1
                 nearest = reach if reach.max() < nearest.max() else nearest
@@ -155,8 +155,9 @@ class Follower:
                     raise NotHome(float(time), nearest, points.columns)
             try:
                 points = self._step(points, time, aim, script, only)
-            except Unbounded as stop:
-                raise Failed(float(time), str(stop), np.inf, np.zeros(self.d), points.columns) from None
+            except (Unbounded, *OVERFLOWS) as stop:
+                reason = str(stop) if isinstance(stop, Unbounded) else "sets grow beyond the range of float64"
+                raise Failed(float(time), reason, np.inf, np.zeros(self.d), points.columns) from None
             only = None
             track.append(points)
         raise Stopped(f"sets were followed for {MOST_STEPS} steps without an end")
@@ -196,8 +197,11 @@ class Follower:
                 return False
         if home is None:
             return True
-        settled = aim.at_home or step >= self.last_scheduled
-        return settled and step > 0 and bool(np.all(self._reach(points, home) <= 1 - 1e-8))
+        return self._may_be_home(aim, step) and bool(np.all(self._reach(points, home) <= 1 - 1e-8))
+
+    def _may_be_home(self, aim: _Aim, step: int) -> bool:
+        """Whether coming home counts: at home not before a step is made, elsewhere not before schedules have ended."""
+        return step > 0 and (aim.at_home or step >= self.last_scheduled)
 
     def _at_goal(self, points: Points, time: Fraction, spec: list[Checked], done: set[int]) -> GoalParts | None:
         """A set that is partly in a goal, cut at its limits, if that ends the question for the part that is there."""

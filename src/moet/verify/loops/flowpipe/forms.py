@@ -20,6 +20,10 @@ Floats = NDArray[np.float64]
 UNDEFINED = "the equations may have no value on all states that runs may come to: a division by zero, a root or a pole"
 
 
+OVERFLOWS = (FloatingPointError, OverflowError, np.linalg.LinAlgError)
+"""What float64 raises in a search where numbers grow beyond it: one attempt has failed, not the question."""
+
+
 class Unbounded(Exception):
     """Equations have no bound on a set: it is too wide, or the time too long."""
 

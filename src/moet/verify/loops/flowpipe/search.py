@@ -15,15 +15,14 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.flowpipe.follow import Failed, Follower, Home, NotHome
-from moet.verify.loops.flowpipe.forms import Unbounded
+from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
 from moet.verify.loops.flowpipe.policy import narrowed
-from moet.verify.loops.flowpipe.reduce import real_modes
 from moet.verify.loops.flowpipe.refute import refutation
+from moet.verify.loops.flowpipe.rest import Rest
 from moet.verify.loops.flowpipe.script import NOBODY, PART, SPLIT, Script
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
-from moet.verify.systems.controls import clipped, observed
 from moet.verify.systems.description import Side
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
@@ -33,22 +32,25 @@ Floats = NDArray[np.float64]
 KIND = "flowpipe"
 _SUBSTEPS = (1, 2, 4, 8, 16, 32, 64)
 _MOST_DEPTH = 20
-_HOME_DEPTH = 3
+_HOME_DEPTH = 8
 """How often the first states, or a set that is to be led into itself, may be cut in two."""
 
 _WORTH, _LATER = 0.7, 1.3
 """Shorter steps are worth their price if they shrink what is missed to this, or it is missed so much later."""
 
-_UNTIL_REST, _AT_REST, _COARSE = 2000, 1e-10, 4
-"""Steps after which a run is taken to be at rest, at the latest; how little it moves then; and how it is simulated."""
-
 _MANY_STEPS = 12
 _SHARE_FOR_EVER, _MOST_FOR_EVER = 0.25, 30.0
 """Steps beyond which a policy that jumps is first asked about for ever, for this share of the time and CPU seconds."""
 
+_NOT_FOR_EVER = (
+    "ask about some number of steps, narrow the limits of parameters and disturbances (each part can be proved for "
+    "itself), or use a law that damps more"
+)
+
 _HOMEWARD = (1, 2, 5, 20, 60, 100, 200, 500)
-_GROWN = 6
-"""Steps after which the states are tried as a home, and how often it is made larger."""
+_GROWN, _SLOWLY = 6, 0.7
+"""Steps after which the states are tried as a home, how often it is made larger, and the share of what was missed
+beyond which a larger one is hardly nearer."""
 
 
 class FlowpipeSearch:
@@ -136,12 +138,11 @@ class FlowpipeSearch:
         return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": self._substeps}
 
     def _proof(self) -> Script:
-        reaches = any(part.kind == "reach" for part in self.spec)
-        if reaches or all(part.end is not None for part in self.spec):
-            script = Script()
-            self._from_first_states(None, script)
-            return script
-        return self._for_ever(self._start(self.system.initial))
+        if self._is_for_ever:
+            return self._for_ever(self._start(self.system.initial))
+        script = Script()
+        self._from_first_states(None, script)
+        return script
 
     def _from_first_states(self, home: Home | None, script: Script) -> None:
         for box in self.system.first.boxes:
@@ -170,7 +171,7 @@ class FlowpipeSearch:
                 raise  # a part of it is not nearer
             except Failed as failure:
                 k = _most_influential(failure, columns, high - low)
-                if k is None or depth >= (_MOST_DEPTH if home is None else _HOME_DEPTH):
+                if k is None or depth >= (_HOME_DEPTH if at_home else _MOST_DEPTH):
                     raise
                 script.add(SPLIT, [k])
                 cut = (low[k] + high[k]) / 2
@@ -231,27 +232,40 @@ class FlowpipeSearch:
 
     def _for_ever(self, start: Home) -> Script:
         """A home that is reached from the first states, and from itself."""
-        center, modes = self._rest()
-        reason: Failed | Stopped = Stopped("no set was found that the loop leads into itself")
-        inverse = np.linalg.inv(modes)
+        runs = Rest(self.system, self.follower.acting, self.deadline, self.follower.last_scheduled, self.seed)
+        center, modes = runs.middle, runs.modes
+        reason: Failed | Stopped = Stopped(f"no set was found that the loop leads into itself; {_NOT_FOR_EVER}")
+        inverse, d = np.linalg.inv(modes), self.follower.d
         for steps in _HOMEWARD:
             ends = self._after(start, steps)
             if ends is None:
+                sizes = np.abs((runs.after(steps) - center) @ inverse.T).max(axis=0)
+            else:
+                sizes = np.abs(inverse @ (ends.middle[:d] - center)) + np.abs(inverse @ ends.columns[:d]).sum(axis=1)
+            if not np.all(np.isfinite(sizes)):
                 break
-            away = inverse @ (ends.middle[: self.follower.d] - center)
-            sizes = np.abs(away) + np.abs(inverse @ ends.columns[: self.follower.d]).sum(axis=1)
-            sizes = 1.02 * np.maximum(sizes, 1e-6 * max(float(sizes.max()), 1e-6))
-            for _ in range(_GROWN):
-                home = Home(center, modes * sizes, np.asarray(np.linalg.inv(modes * sizes)))
-                try:
-                    return self._with_home(start, home)
-                except NotHome as failure:
-                    reason = failure
-                    sizes = sizes * np.maximum(1.0, 1.1 * failure.reach)
-                except Failed as failure:
-                    reason = failure
-                    break
+            found = self._grown(start, center, modes, 1.02 * np.maximum(sizes, 1e-6 * max(float(sizes.max()), 1e-6)))
+            if isinstance(found, Script):
+                return found
+            reason = found
         raise reason
+
+    def _grown(self, start: Home, center: Floats, modes: Floats, sizes: Floats) -> Script | Failed:
+        """A proof with a home of these sizes or larger, or why there is none."""
+        previous = np.inf
+        for _ in range(_GROWN):
+            home = Home(center, modes * sizes, np.asarray(np.linalg.inv(modes * sizes)))
+            try:
+                return self._with_home(start, home)
+            except NotHome as failure:
+                reason: Failed = failure
+                sizes = sizes * np.maximum(1.0, 1.1 * failure.reach)
+                if _SLOWLY * previous < failure.excess <= previous:
+                    break
+                previous = failure.excess
+            except Failed as failure:
+                return failure
+        return reason
 
     def _with_home(self, start: Home, home: Home) -> Script:
         q = len(start.middle) - self.follower.d
@@ -269,43 +283,30 @@ class FlowpipeSearch:
 
     def _after(self, start: Home, steps: int) -> Points | None:
         """Where the first states are after some steps, if sets are small enough to say so."""
-        try:
-            return self.follower.ends_after(start.middle, start.frame, _SUBSTEPS[self._substeps], steps)
-        except Unbounded:
-            return None
-
-    def _rest(self) -> tuple[Floats, Floats]:
-        """Where runs come to rest, and the modes of the loop there."""
-        state = np.array([(low + high) / 2 for low, high in self.system.initial], np.float64)[None]
-        for _ in range(_UNTIL_REST):
-            before, state = state, self._next(state)
-            self.deadline.look()
-            if np.abs(state - before).max() <= _AT_REST * (1 + np.abs(state).max()):
-                break
-        if not np.all(np.isfinite(state)):
-            raise Stopped("simulated runs do not come to rest")
-        scale = 1e-5 * np.maximum(1e-3, np.abs(np.array(self.system.initial, np.float64)).max(axis=1))
-        steps = np.diag(scale)
-        loop = (self._next(state + steps) - self._next(state - steps)).T / (2 * scale)
-        modes = real_modes(loop)
-        return state[0], np.eye(len(scale)) if modes is None else modes
-
-    def _next(self, states: Floats) -> Floats:
-        wanted = self.follower.acting.mixture.predict(observed(self.system, states))
-        if isinstance(self.system, SampledSystem):
-            return self.system.between(states, wanted, 1, steps=_COARSE, step=self.follower.last_scheduled)[:, -1]
-        return self.system.successor(states, clipped(self.system, wanted), self.follower.last_scheduled)
+        for substeps in _SUBSTEPS[self._substeps :] if self._is_flow else _SUBSTEPS[:1]:
+            try:
+                return self.follower.ends_after(start.middle, start.frame, substeps, steps)
+            except (Unbounded, *OVERFLOWS):
+                continue
+        return None
 
     def _explained(self, failure: Failed) -> str:
         names = self.system.states
         blamed = [name for name, a in zip(names, failure.row, strict=False) if abs(a) > 1e-9]
         when = f"time {failure.time:g}" if self._is_flow else f"step {failure.time:g}"
         where = f" (in {', '.join(blamed)})" if blamed else ""
-        return (
-            f"the sets that runs are kept in are too wide: at {when} {failure}{where}, "
-            f"after {self.n_parts} parts of the first states were proved; ask about fewer steps or fewer first states, "
-            "allow more time, or use a policy with fewer or smoother laws"
+        what_next = (
+            "ask about fewer steps or fewer first states, allow more time, or use a policy with fewer or smoother laws"
         )
+        return (
+            f"the sets that runs are kept in are too wide: at {when} {failure}{where}, after {self.n_parts} parts were "
+            f"proved; {_NOT_FOR_EVER if self._is_for_ever else what_next}"
+        )
+
+    @property
+    def _is_for_ever(self) -> bool:
+        reaches = any(part.kind == "reach" for part in self.spec)
+        return not reaches and any(part.end is None for part in self.spec)
 
 
 def _most_influential(failure: Failed, columns: Floats, width: Floats) -> int | None:

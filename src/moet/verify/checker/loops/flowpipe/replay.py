@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from moet.verify.checker.loops.flowpipe.program import parameters_of
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, diagonal, whole
 from moet.verify.checker.loops.flowpipe.walk import Walk
 from moet.verify.checker.meter import Meter
+
+Side = tuple[Fraction, Fraction]
 
 
 class Miss(NamedTuple):
@@ -90,25 +93,30 @@ def _is_missed(
     return any(is_violated(where, condition, n) for where in here for condition in part.conditions)
 
 
-def without_unknowns(system: PlainSystem, share: Fraction) -> PlainSystem:
-    """The system with every unknown number fixed between its limits, which is one way it may be."""
+def without_unknowns(system: PlainSystem, share: Fraction, shares: Mapping[str, Fraction] | None = None) -> PlainSystem:
+    """The system with every unknown number fixed between its limits, which is one way it may be.
 
-    def fixed(side: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        return (side[0] + share * (side[1] - side[0]),) * 2
+    ``shares`` says where those with these names are, ``share`` where the others are, those of actions among them.
+    """
+
+    def fixed(side: Side, at: Fraction = share) -> Side:
+        return (side[0] + at * (side[1] - side[0]),) * 2
+
+    def named(sides: Mapping[str, Side]) -> dict[str, Side]:
+        return {name: fixed(side, (shares or {}).get(name, share)) for name, side in sides.items()}
 
     dynamics = system.dynamics
     if isinstance(dynamics, ControlledAffine | ControlledEquations | Flow):
-        schedule = {name: [fixed(side) for side in sides] for name, sides in dynamics.schedule.items()}
-        dynamics = dynamics._replace(schedule=schedule)
+        at = {name: (shares or {}).get(name, share) for name in dynamics.schedule}
+        planned = {name: [fixed(side, at[name]) for side in sides] for name, sides in dynamics.schedule.items()}
+        dynamics = dynamics._replace(schedule=planned)
     if isinstance(dynamics, Flow):
-        dynamics = dynamics._replace(
-            parameters={name: fixed(side) for name, side in dynamics.parameters.items()},
-            signals={name: fixed(side) for name, side in dynamics.signals.items()},
-        )
+        dynamics = dynamics._replace(parameters=named(dynamics.parameters), signals=named(dynamics.signals))
+    added = named(dict(zip(system.states, system.disturbance, strict=True)))
     return system._replace(
         dynamics=dynamics,
         noise=[Fraction(0)] * len(system.noise),
-        disturbance=[fixed(side) for side in system.disturbance],
+        disturbance=list(added.values()),
         effects={name: [fixed(side) for side in sides] for name, sides in system.effects.items()},
     )
 
