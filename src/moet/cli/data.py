@@ -18,6 +18,7 @@ from moet.cli.output import say
 from moet.errors import InputError
 from moet.model.base import BaseMixture
 from moet.model.schema import Schema
+from moet.model.whole import refuse_lost_digits
 from moet.table_file import read_table_file
 
 
@@ -141,6 +142,7 @@ def _numbers(table: pd.DataFrame, name: str) -> NDArray[np.float64]:
     if _is_text(table[name]):
         wrong = table[name][pd.to_numeric(table[name], errors="coerce").isna()]
         raise InputError(f"column {name!r} must hold numbers, but has {wrong.iloc[0]!r}")
+    refuse_lost_digits(name, table[name])
     return table[name].to_numpy(np.float64)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.model.schema import EMPTY, NO_YES, Column, Schema, category_of
+from moet.model.whole import LARGEST_WHOLE, refuse_lost_digits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,8 @@ _MANY = 50
 
 _NUMBER = re.compile(r"(?=.*[,%$€£¥])[-+]?[$€£¥]?\s?(\d{1,3}(,\d{3})+(\.\d+)?|\d+([.,]\d+)?)\s?[%$€£¥]?")
 """Thousands with commas, per cent, currencies, and commas for points."""
+
+_WHOLE = re.compile(r"[-+]?\d+")
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}( .*)?")
 
@@ -98,6 +101,7 @@ def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
         return Column(name, "boolean", (name,))
     if types.is_numeric_dtype(cells):
         return _of_numbers(name, cells)
+    _check_no_large_number(name, cells)
     _check_no_odd_cell(name, cells)
     _check_is_category(name, cells)
     return _of_texts(name, cells)
@@ -108,7 +112,7 @@ def _of_numbers(name: str, cells: pd.Series) -> Column:
 
     numbers = _numbers(name, cells)
     low, high = float(numbers.min()), float(numbers.max())
-    if types.is_integer_dtype(cells) and max(-low, high) <= 2**53:
+    if types.is_integer_dtype(cells) and max(-low, high) <= LARGEST_WHOLE:
         return Column(name, "integer", (name,), int(low), int(high))
     return Column(name, "number", (name,), low, high)
 
@@ -136,6 +140,14 @@ def _with_categories(name: str, values: list[str]) -> Column:
     if all(_DATE.fullmatch(value) for value in values):
         raise InputError(_about_dates(name, values[0]))
     return Column(name, "category", tuple(f"{name}={value}" for value in values), categories=tuple(values))
+
+
+def _check_no_large_number(name: str, cells: pd.Series) -> None:
+    """Complain about whole numbers too large even for the reader of a table, who leaves them as they are, or texts."""
+    values = cells.dropna().unique().tolist()
+    if all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in values):
+        refuse_lost_digits(name, values)
+    refuse_lost_digits(name, [value for value in values if isinstance(value, int)])
 
 
 def _check_no_odd_cell(name: str, cells: pd.Series) -> None:
@@ -190,6 +202,7 @@ def _numbers(name: str, cells: pd.Series) -> Floats:
     import pandas as pd
 
     _check_complete(name, cells)
+    refuse_lost_digits(name, cells)
     if not pd.api.types.is_numeric_dtype(cells):
         wrong = cells[pd.to_numeric(cells, errors="coerce").isna()]
         if len(wrong):

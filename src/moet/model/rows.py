@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from moet.model.dataframes import is_table
 from moet.model.schema import Schema
 from moet.model.table import Table
+from moet.model.whole import refuse_lost_digits
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +24,9 @@ def rows_to_fit(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Floats, 
         schema = Schema.of(X)
         validate_data(estimator, X, skip_check_array=True)
         return *check_X_y(schema.encode(X), y, dtype=np.float64, order="C", **checks), schema
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu":
+        for k, column in enumerate(X.T):
+            refuse_lost_digits(str(k), column)
     features, y = validate_data(estimator, X, y, dtype=np.float64, order="C", **checks)
     return features, y, Schema.of(X) if is_table(X) and hasattr(estimator, "feature_names_in_") else None
 

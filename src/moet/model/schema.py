@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError, ModelError, MoetWarning
+from moet.model.whole import LARGEST_WHOLE, refuse_lost_digits
 
 Kind = Literal["number", "integer", "ordered", "category", "boolean"]
 """What the cells of a column are. Ordered categories are ranks from 0 on; yes is 1 and no is 0."""
@@ -30,7 +31,6 @@ MISSING = frozenset(
 
 NO_YES = ("no", "yes")
 _SPELLINGS = {"yes": 1, "true": 1, "1": 1, "1.0": 1, "no": 0, "false": 0, "0": 0, "0.0": 0}
-_LARGEST_WHOLE = 2**53
 
 
 @dataclass(frozen=True)
@@ -288,6 +288,7 @@ def _number(value: Any, column: Column) -> float:
         raise InputError(f"column {column.name!r} must hold numbers, got {value!r}") from None
     if not math.isfinite(number):
         raise InputError(f"column {column.name!r} must hold finite numbers, got {value!r}; fill it in")
+    refuse_lost_digits(column.name, [value])
     if column.kind == "integer" and not number.is_integer():
         raise InputError(f"column {column.name!r} holds whole numbers, got {value!r}")
     return number
@@ -345,7 +346,7 @@ def _check_range(column: Column) -> None:
     for side in (column.low, column.high):
         if type(side) not in (int, float) or not math.isfinite(side):  # type: ignore[arg-type]
             raise ModelError(f"the range of column {column.name!r} must be two finite numbers, got {side!r}")
-        if column.kind == "integer" and not (float(side).is_integer() and abs(side) <= _LARGEST_WHOLE):  # type: ignore[arg-type]
+        if column.kind == "integer" and not (float(side).is_integer() and abs(side) <= LARGEST_WHOLE):  # type: ignore[arg-type]
             raise ModelError(f"the range of column {column.name!r} must be whole numbers up to 2^53, got {side!r}")
     if column.low > column.high:  # type: ignore[operator]
         raise ModelError(f"the range of column {column.name!r} is empty: {column.low} to {column.high}")
