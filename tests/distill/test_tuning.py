@@ -161,7 +161,7 @@ def test_settings_that_make_no_sense_are_told(wrong):
 
 
 def test_a_policy_without_a_task_and_one_of_another_kind_are_told():
-    with pytest.raises(InputError, match=r"does not say which task .* tune\(policy, env\)"):
+    with pytest.raises(InputError, match=r"does not say which task .* env=NAME"):
         tune(weak_car())
     with pytest.raises(TaskError, match=r"take a moet\.MoETClassifier"):
         tune(weak_car(), "mountaincar")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -115,8 +114,7 @@ def _imported(name: str, task: Task) -> Teacher:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise InputError(f"--agent takes MODULE:NAME, such as my_agent:act, got {name!r}")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
+    choices.look_here(name)
     try:
         found: Any = import_module(module)
     except ImportError as error:

@@ -6,14 +6,27 @@ those that are given a policy, which knows its own task.
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+
+def look_here(name: str | None) -> str | None:
+    """Let ``MODULE:NAME`` be found in the current folder too, as ``python -m`` does; the name as it was."""
+    if name is not None and ":" in name and "" not in sys.path:
+        sys.path.insert(0, "")
+    return name
+
+
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 Env = Annotated[
-    str | None, typer.Option(help="Task or Gymnasium id to play; by default the one the policy was made for.")
+    str | None,
+    typer.Option(
+        callback=look_here,
+        help="Task, Gymnasium id or MODULE:FUNCTION to play; by default the one the policy was made for.",
+    ),
 ]
 
 

@@ -23,7 +23,7 @@ from moet.cli.agents import (
     chosen_task,
     chosen_teacher,
 )
-from moet.cli.choices import Importance, Seed, Selection, Weighting
+from moet.cli.choices import Importance, Seed, Selection, Weighting, look_here
 from moet.cli.evaluate import evaluation_document, evaluation_report
 from moet.cli.output import AsJson, check_writable, print_json, print_report, say
 from moet.cli.proved import (
@@ -45,9 +45,15 @@ def distill(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as policy.moet.json.")],
     task: Annotated[
         str | None,
-        typer.Argument(help="Task of the catalogue (`moet tasks`), any Gymnasium id, or the file of a plant."),
+        typer.Argument(
+            callback=look_here,
+            help="Task of the catalogue (`moet tasks`), any Gymnasium id, also with settings "
+            '("FrozenLake-v1(is_slippery=False)"), MODULE:FUNCTION that makes an environment, or the file of a plant.',
+        ),
     ] = None,
-    env: Annotated[str | None, typer.Option(hidden=True, help="Another way to name the task.")] = None,
+    env: Annotated[
+        str | None, typer.Option(hidden=True, callback=look_here, help="Another way to name the task.")
+    ] = None,
     sb3: Sb3 = None,
     arrays: Arrays = None,
     onnx: Onnx = None,

@@ -23,7 +23,7 @@ from moet.cli.agents import (
 )
 from moet.cli.choices import Env, Seed
 from moet.cli.output import AsJson, print_json, print_report, say, size_in_words
-from moet.errors import InputError, TeacherError
+from moet.errors import TeacherError
 
 if TYPE_CHECKING:
     from moet.distill import Evaluation
@@ -54,14 +54,12 @@ def evaluate(
     The teacher is the one named, or else the one that comes with the task if the policy was distilled from it.
     """
     from moet.distill import evaluate as run_evaluation
+    from moet.distill.policy import task_of_model
     from moet.envs.catalog import resolve
     from moet.model.file import as_model
 
     mixture = as_model(policy)
-    name = env or mixture.provenance.get("task")
-    if name is None:
-        raise InputError(f"{policy} does not say which task it was made for; name one with --env")
-    task = resolve(name)
+    task = task_of_model(mixture, policy) if env is None else resolve(env)
     named = Named(sb3, arrays, onnx, torch, folder, agent)
     own = not named and normalize is None and activation is None and not trust
     teacher = _own_teacher(mixture, task) if own else chosen_teacher(task, named, normalize, activation, trust)

@@ -20,7 +20,7 @@ from moet.cli.agents import (
     Trust,
     chosen_teacher,
 )
-from moet.cli.choices import Preset, Sampler
+from moet.cli.choices import Preset, Sampler, look_here
 from moet.cli.output import AsJson, print_json, say
 from moet.errors import InputError
 
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    task: Annotated[str, typer.Argument(help="Task of the catalogue (`moet tasks`), a Gymnasium id, or `all`.")],
+    task: Annotated[
+        str, typer.Argument(callback=look_here, help="Task of the catalogue (`moet tasks`), a Gymnasium id, or `all`.")
+    ],
     preset: Annotated[
         Preset,
         typer.Option(help="quick (minutes), standard (`all` takes two cores about two hours) or paper (a cluster)."),

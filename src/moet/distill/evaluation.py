@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.distill.policy import Policy
+from moet.distill.policy import Policy, task_of_model
 from moet.envs.box import ActionBox
 from moet.envs.catalog import resolve
 from moet.envs.rollout import Episodes, bootstrap_interval, play
@@ -203,10 +203,9 @@ def _task_of(policy: Any, env: Any, features: FeatureFunction | None) -> Task:
         return resolve(env, features)
     if isinstance(policy, Policy):
         return policy.task
-    name = None if isinstance(policy, Teacher) else as_model(policy).provenance.get("task")
-    if name is None:
-        raise InputError("this policy does not say which task it was made for; name the environment")
-    return resolve(name, features)
+    if isinstance(policy, Teacher):
+        raise InputError("a teacher does not say which task it was made for; name the environment: env=NAME")
+    return task_of_model(as_model(policy), features=features)
 
 
 def _compare(

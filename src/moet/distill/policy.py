@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moet.envs.catalog import known, resolve
+from moet.envs.catalog import imports_nothing, resolve
 from moet.envs.spaces import as_rows, one_by_one
-from moet.envs.task import Floats, Task
+from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import InputError, TaskError
 from moet.model.file import Model, as_model, load, model_or_none, save
 from moet.model.mixture import Mixture
@@ -76,7 +76,7 @@ class Policy:
         ['left', 'right']
         """
         mixture = load(path)
-        return cls.of(mixture, _task_of(mixture, path) if env is None else resolve(env))
+        return cls.of(mixture, task_of_model(mixture, path) if env is None else resolve(env))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a model file, as :func:`moet.save` does."""
@@ -224,20 +224,22 @@ def _check_kind(model: Model, task: Task) -> None:
         )
 
 
-def _task_of(mixture: Model, path: str | os.PathLike[str]) -> Task:
-    """The task that a model says it was made for, if nothing must be imported to know it."""
-    name = mixture.provenance.get("task")
-    if not isinstance(name, str):
-        raise InputError(f"{path} does not say which task it was made for; name it: --env NAME, in Python env=NAME")
-    import gymnasium
+def task_of_model(model: Model, what: object = "this policy", features: FeatureFunction | None = None) -> Task:
+    """The task that a model says it was made for, if nothing must be imported to know it.
 
-    if (task := known(name)) is not None:
-        return task
-    if name not in gymnasium.registry:
+    Raises
+    ------
+    InputError
+        If it says none, or one that is not there until something is imported; ``what`` is how to call the model.
+    """
+    name = model.provenance.get("task")
+    if not isinstance(name, str):
+        raise InputError(f"{what} does not say which task it was made for; name it: --env NAME, in Python env=NAME")
+    if not imports_nothing(name):
         raise InputError(
-            f"{path} was made for {name!r}, which is not registered here; name it: --env NAME, in Python env=..."
+            f"{what} was made for {name!r}, which is not registered here; name it: --env NAME, in Python env=..."
         )
-    return resolve(name)
+    return resolve(name, features)
 
 
 def _action_numbers(mixture: Mixture, task: Task) -> list[int]:

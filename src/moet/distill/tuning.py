@@ -14,7 +14,7 @@ import numpy as np
 from moet import __version__
 from moet.distill.checkpoint import TUNING, Folder, Store, check_same
 from moet.distill.numbers import Numbers
-from moet.distill.policy import Policy
+from moet.distill.policy import Policy, task_of_model
 from moet.distill.racing import ROUNDS, race
 from moet.distill.shorten import shortened
 from moet.envs.catalog import resolve
@@ -167,10 +167,7 @@ def as_policy(policy: Any) -> Policy:
     if isinstance(policy, Policy):
         return policy
     model = as_model(policy)
-    name = model.provenance.get("task")
-    if name is None:
-        raise InputError("this policy does not say which task it was made for; name it: tune(policy, env)")
-    return Policy.of(model, resolve(name))
+    return Policy.of(model, task_of_model(model))
 
 
 def rollouts_by_generation(episodes: int, rollouts: int) -> list[int]:

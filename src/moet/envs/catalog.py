@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from moet.envs.dynamics import Dynamics, DynamicsBatch
 from moet.envs.generic import task_of, with_features
 from moet.envs.gym import GymBatch, make_env, registered
 from moet.envs.mujoco import ROBOTS
+from moet.envs.names import imported, is_function, parse_name
 from moet.envs.task import FeatureFunction, Task
 from moet.errors import MoetWarning, TaskError
 
@@ -44,7 +46,8 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
     env : str, Task or callable
         A name of the catalogue (:func:`tasks`), the id of any Gymnasium environment with Discrete actions, a few
         MultiDiscrete ones or those of a Box with finite bounds, a task, or a function that makes an environment. A
-        function that is to be watched also takes ``render_mode``.
+        function that is to be watched also takes ``render_mode``. An id may have settings for ``gymnasium.make``,
+        ``"FrozenLake-v1(is_slippery=False)"``; ``"module:function"`` is imported.
     features : callable or None
         What a student sees: a function from an array of observations, one per row, to a two-dimensional array of
         features. Without it a student sees what the task shows, flattened. Where an observation is a dictionary or a
@@ -65,7 +68,7 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
         env = _current(env)
         task = known(env)
         if task is None:
-            return task_of(env, partial(make_env, env, suggest=tasks(), spec=registered(env)), features)
+            return _by_name(env, features)
     elif isinstance(env, Task):
         task = env
     elif callable(env):
@@ -76,6 +79,43 @@ def resolve(env: str | Task | Callable[..., gymnasium.Env[Any, Any]], features: 
             "(several are played side by side, so one environment is not enough)"
         )
     return task if features is None else with_features(task, features)
+
+
+def _by_name(name: str, features: FeatureFunction | None) -> Task:
+    """The task of an environment that the catalogue does not have, or has with other settings."""
+    if is_function(name):
+        return task_of(name, partial(_call_factory, imported(name)), features)
+    env_id, settings = parse_name(name)
+    usual = known(env_id) if settings else None
+    if usual is not None and usual.env_id is None:
+        raise TaskError(f"{env_id} has no settings; those in {name!r} are for ids of Gymnasium")
+    env_id = env_id if usual is None or usual.env_id is None else usual.env_id
+    make = partial(make_env, env_id, suggest=tasks(), spec=registered(env_id), **settings)
+    task = task_of(name, make, features)
+    return task if usual is None or features is not None else _named_as(task, usual)
+
+
+def _named_as(task: Task, usual: Task) -> Task:
+    """The task with the names that the same environment has with its usual settings, as far as they fit."""
+    if len(usual.feature_names) == len(task.feature_names):
+        names = usual.feature_names
+        task = replace(task, observation_names=names, feature_names=names, feature_units=usual.feature_units)
+    if len(usual.action_names) == len(task.action_names) and usual.continuous == task.continuous:
+        task = replace(task, action_names=usual.action_names)
+    return task
+
+
+def imports_nothing(name: str) -> bool:
+    """Whether a task of that name can be made without importing what the name says: a stranger's file may say it."""
+    import gymnasium
+
+    if is_function(name):
+        return False
+    try:
+        env_id = parse_name(name).id
+    except TaskError:
+        return False
+    return known(env_id) is not None or env_id in gymnasium.registry
 
 
 def known(name: str) -> Task | None:

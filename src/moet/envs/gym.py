@@ -68,6 +68,8 @@ def make_env(
         with warnings.catch_warnings():
             # Box2D crashes the interpreter while it is imported where warnings are errors
             warnings.filterwarnings("ignore", message="builtin type swig", category=DeprecationWarning)
+            # that there is a newer version: who names the old one has an agent of it
+            warnings.filterwarnings("ignore", message=".*is out of date", category=DeprecationWarning)
             try:
                 return gymnasium.make(env_id, **options)
             except gymnasium.error.UnregisteredEnv:
@@ -76,6 +78,12 @@ def make_env(
                 return gymnasium.make(env_id, **options)
     except (gymnasium.error.Error, ImportError) as error:
         raise TaskError(_why_not_made(env_id, error, suggest)) from error
+    except (TypeError, ValueError, KeyError, AssertionError) as error:  # what constructors say of settings
+        told = {name: value for name, value in options.items() if name not in ("disable_env_checker", "render_mode")}
+        if not told:
+            raise
+        settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
+        raise TaskError(f"cannot make {env_id} with {settings}: {error}") from error
 
 
 def _why_not_made(env_id: str, error: Exception, suggest: Sequence[str]) -> str:

@@ -174,7 +174,8 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
         return _checked_continuous(teacher, task.name, task.box, len(task.observation_names) or None)
     if teacher.continuous:
         raise TeacherError(
-            f"the teacher's actions are rows of numbers, {task.name} takes one of {len(task.action_names)}; take the "
+            f"the teacher's actions are rows of numbers, {task.name} takes one of {len(task.action_names)}; name the "
+            "environment with the settings it was trained in, such as 'LunarLander-v3(continuous=True)', or take the "
             "nearest: Teacher.from_callable(lambda rows: np.abs(teacher.act(rows) - levels).argmin(axis=1)), where "
             "levels are the numbers that the actions of the task stand for"
         )
