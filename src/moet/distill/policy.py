@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.envs.catalog import imports_nothing, resolve
+from moet.envs.columns import Seen
 from moet.envs.spaces import as_rows, one_by_one
 from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import InputError, TaskError
 from moet.model.file import Model, as_model, load, model_or_none, save
 from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
+from moet.model.schema import Column, Schema
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,7 +119,7 @@ class Policy:
         names = [self.task.action_names[action] for action in mixture.classes.tolist()]
         # an environment without names for its actions numbers them, and so do its models
         labels = names if self.task.has_named_actions else mixture.classes
-        return _relabelled(mixture, labels, self.task.feature_names, self.provenance)
+        return _relabelled(mixture, labels, self.task.feature_names, self.provenance, _schema(self.task))
 
     def predict(self, features: ArrayLike) -> NDArray[Any]:
         """Action number, or row of numbers, for each row of features."""
@@ -180,6 +182,7 @@ def _relabelled(
     classes: ArrayLike,
     feature_names: tuple[str, ...] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    schema: Schema | None = None,
 ) -> Mixture:
     return Mixture(
         gate_weights=mixture.gate_weights,
@@ -189,7 +192,19 @@ def _relabelled(
         feature_names=feature_names or mixture.feature_names,
         prediction=mixture.prediction,
         provenance=provenance,
+        schema=schema,
     )
+
+
+def _schema(task: Task) -> Schema | None:
+    """The observations of a task as rows of a table, where some of what they show is a choice among a few."""
+    return Schema(_column(seen) for seen in task.columns) if task.columns else None
+
+
+def _column(seen: Seen) -> Column:
+    if seen.choices:
+        return Column(seen.name, "category", seen.features, categories=seen.choices)
+    return Column(seen.name, "integer" if seen.whole else "number", seen.features, seen.low, seen.high)
 
 
 def _bounded(mixture: RegressionMixture, task: Task, provenance: Mapping[str, Any]) -> RegressionMixture:
@@ -205,6 +220,7 @@ def _bounded(mixture: RegressionMixture, task: Task, provenance: Mapping[str, An
         task.feature_names,
         mixture.prediction,
         provenance,
+        _schema(task),
     )
 
 

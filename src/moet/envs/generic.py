@@ -11,8 +11,9 @@ import numpy as np
 
 from moet.envs.box import ActionBox
 from moet.envs.checks import check_finite
+from moet.envs.columns import columns_of, is_image
 from moet.envs.gym import GymBatch
-from moet.envs.spaces import as_parts, choices, is_flat, is_image, is_one_choice, row_names
+from moet.envs.spaces import as_parts, choices, is_flat, is_one_choice, row_names
 from moet.envs.task import FeatureFunction, Floats, Task
 from moet.errors import TaskError
 
@@ -53,6 +54,7 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         taken_at_once = () if box is not None or is_one_choice(env.action_space) else counts
         space = env.observation_space
         names = _observation_names(name, space, features is not None)
+        columns = columns_of(space) if names else ()
         max_steps = _time_limit(env)
         env_id = None if env.spec is None else env.spec.id
     finally:
@@ -69,6 +71,7 @@ def task_of(name: str | None, make: Callable[..., Env], features: FeatureFunctio
         env_id=env_id,
         choices=taken_at_once,
         box=box,
+        columns=columns,
     )
     if features is None:
         return task
@@ -97,6 +100,7 @@ def with_features(task: Task, features: FeatureFunction) -> Task:
         feature_names=_numbered(shape[1]),
         feature_units=("",) * shape[1],
         features=partial(_checked_features, features, shape[1]),
+        columns=(),
     )
 
 

@@ -6,12 +6,12 @@ which of several things it is as a row of zeros with a one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from moet.envs.columns import is_image, seen_in
 from moet.envs.combinations import number_of_combinations
 from moet.envs.task import Floats
 from moet.errors import TaskError
@@ -29,52 +29,9 @@ def is_flat(space: Space) -> bool:
     return isinstance(space, Box) and len(space.shape) == 1
 
 
-_MANY = 256
-"""An array of several dimensions with more numbers than that is an image, as those of bytes are; others are rows."""
-
-
-def is_image(space: Space) -> bool:
-    """Whether observations are an array of bytes, or of so many numbers that none of them means much."""
-    from gymnasium.spaces import Box
-
-    if not isinstance(space, Box) or len(space.shape) <= 1:
-        return False
-    return bool(space.dtype == np.uint8) or math.prod(space.shape) > _MANY
-
-
-def row_names(space: Space, prefix: str = "") -> tuple[str, ...]:
-    """A name for each number of a flattened observation.
-
-    Parts of a dictionary have its keys, numbers of a row are counted, and a choice is ``name=value``, as the columns of
-    a table with categories are.
-
-    Raises
-    ------
-    TaskError
-        If observations cannot be flattened, or hold images.
-    """
-    from gymnasium import spaces
-
-    name = prefix or "x"
-    match space:
-        case spaces.Box() if len(space.shape) <= 1:
-            return _counted(name, int(np.prod(space.shape)), only=bool(prefix))
-        case spaces.Box() if not is_image(space):
-            return tuple("_".join([name, *map(str, place)]) for place in np.ndindex(*space.shape))
-        case spaces.Discrete():
-            return tuple(f"{name}={value}" for value in range(int(space.start), int(space.start + space.n)))
-        case spaces.MultiDiscrete() if space.nvec.ndim == 1:
-            parts = zip(_counted(name, len(space.nvec)), space.start, space.nvec, strict=True)
-            return tuple(f"{part}={value}" for part, start, n in parts for value in range(int(start), int(start + n)))
-        case spaces.MultiBinary() if isinstance(space.n, int):
-            return _counted(name, space.n)
-        case spaces.Dict():
-            named = {f"{prefix}_{key}" if prefix else str(key): part for key, part in space.spaces.items()}
-        case spaces.Tuple():
-            named = dict(zip(_counted(name, len(space.spaces)), space.spaces, strict=True))
-        case _:
-            raise TaskError(f"observations from {space} are no numbers that a tree could compare")
-    return tuple(row_name for key, part in named.items() for row_name in row_names(part, key))
+def row_names(space: Space) -> tuple[str, ...]:
+    """A name for each number of a flattened observation; a TaskError if it cannot be flattened."""
+    return tuple(name for seen in seen_in(space) for name in seen.features)
 
 
 def as_row(space: Space, observation: Any, name: str) -> Floats:
@@ -219,14 +176,6 @@ def choices(space: Space, name: str) -> tuple[int, ...]:
         except ValueError as error:
             raise TaskError(str(error)) from None
     return counts
-
-
-def _counted(name: str, n: int, *, only: bool = False) -> tuple[str, ...]:
-    """Names of ``n`` numbers; ``only`` leaves a single one uncounted."""
-    if n == 1 and only:
-        return (name,)
-    separator = "_" if name[-1:].isdigit() or len(name) > 1 else ""
-    return tuple(f"{name}{separator}{k}" for k in range(n))
 
 
 def _cut(parts: Any, rows: Floats) -> list[Floats]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.envs.box import ActionBox
+from moet.envs.columns import Seen
 
 if TYPE_CHECKING:
     import gymnasium
@@ -133,6 +134,8 @@ class Task:
         then one combination of them, counted with the last choice changing fastest. Empty for others.
     box : ActionBox or None
         Between what the numbers of an action lie; None where an action is one of a few.
+    columns : tuple of Seen
+        What a student sees, thing by thing, where some of it is a choice among a few and all else is bounded.
 
     Examples
     --------
@@ -159,6 +162,7 @@ class Task:
     env_id: str | None = None
     choices: tuple[int, ...] = ()
     box: ActionBox | None = None
+    columns: tuple[Seen, ...] = ()
 
     @property
     def rounds(self) -> Rounds:
