@@ -29,7 +29,7 @@ def plant_task(system: System, max_steps: int = MAX_STEPS) -> Task:
     """The task of keeping a system with controls in its safe set.
 
     An episode begins in a random first state and ends when it leaves the safe set, or after so many steps. There is no
-    noise and no disturbance: these are for proofs, which cover all of them.
+    noise and no disturbance, and what is scheduled as an interval is in its middle: proofs cover all of them.
 
     Parameters
     ----------
@@ -56,8 +56,6 @@ def plant_task(system: System, max_steps: int = MAX_STEPS) -> Task:
 
 def action_box(system: System) -> ActionBox:
     """Limits of the actuators, rounded inwards, of a plant that is played."""
-    if system.schedule:
-        raise InputError(f"{system.name!r} has a schedule, and a task does not know how many steps it has been played")
     low, high = zip(*system.controls.values(), strict=True)
     ends = tuple(map(float_above, low)), tuple(-float_above(-value) for value in high)
     return ActionBox(*ends, (len(low),), "float64")
@@ -67,18 +65,31 @@ def _begin(system: System, rng: np.random.Generator) -> NDArray[np.float64]:
     found = system.first.sample(rng, 1)
     if not len(found):
         raise InputError(f"no first state of {system.name!r} was found by chance: give narrower intervals in initial")
-    return np.asarray(found[0])
+    return np.append(found[0], 0.0)
 
 
 def _advance(system: System, state: State, actions: NDArray[Any]) -> tuple[State, Floats, NDArray[np.bool_]]:
+    """One step; the last variable counts them, for what is scheduled."""
+    *variables, elapsed = state
     with np.errstate(all="ignore"):
-        states = np.clip(np.nan_to_num(system.successor(np.array(state).T, actions), nan=_FAR), -_FAR, _FAR)
+        states = _successors(system, np.array(variables).T, actions, elapsed)
+        states = np.clip(np.nan_to_num(states, nan=_FAR), -_FAR, _FAR)
     lost = excess(system.safe, states) > 0
-    return tuple(states.T.copy()), np.where(lost, 0.0, 1.0), lost
+    return (*states.T.copy(), elapsed + 1), np.where(lost, 0.0, 1.0), lost
+
+
+def _successors(system: System, rows: Floats, actions: NDArray[Any], elapsed: Floats) -> Floats:
+    if not system.schedule:
+        return system.successor(rows, actions)
+    found = np.empty_like(rows)
+    for step in np.unique(elapsed):
+        now = elapsed == step
+        found[now] = system.successor(rows[now], actions[now], int(step))
+    return found
 
 
 def _observe(system: System, state: State) -> State:
-    return tuple(observed(system, np.array(state).T).T)
+    return tuple(observed(system, np.array(state[:-1]).T).T)
 
 
 class PlantEnv(gymnasium.Env[Any, Any]):

@@ -149,14 +149,23 @@ class ControlShield:
         """
         seen, following = self._seen(before), self._seen(after)
         taken = np.clip(self._wanted(control), self.tables.low, self.tables.high)
-        expected = self.system.successor(seen[None], taken[None])[0]
-        least, most = np.array([[float(a), float(b)] for a, b in self.system.disturbance]).T
+        expected, least, most = self._ahead(seen, taken)
         slopes = np.abs(np.array(self._step.matrix, np.float64))
         reach = slopes @ errors_of_seen(self.system, np.abs(seen)) + errors_of_seen(self.system, np.abs(following))
-        if not isinstance(self.system, AffineSystem):
-            reach += self._step.rest
         reach += (_EXACTLY if isinstance(self.system, AffineSystem) else _LOOSELY) * (slopes @ np.abs(seen) + 1)
         return bool(np.all((expected + least - reach <= following) & (following <= expected + most + reach)))
+
+    def _ahead(self, seen: Floats, taken: Floats) -> tuple[Floats, Floats, Floats]:
+        """The next state, and the limits of what may be added to it; what is scheduled does not say when."""
+        least, most = np.array([[float(a), float(b)] for a, b in self.system.disturbance]).T
+        rest = self._step.rest
+        if self.system.schedule:
+            matrix, inputs, offset = (np.array(part, np.float64) for part in self._step[:3])
+            return matrix @ seen + inputs @ taken + offset, -rest, rest
+        expected = self.system.successor(seen[None], taken[None])[0]
+        if isinstance(self.system, AffineSystem):
+            return expected, least, most
+        return expected, least - rest, most + rest
 
     @cached_property
     def _step(self) -> Step:

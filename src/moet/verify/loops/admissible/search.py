@@ -64,8 +64,6 @@ def is_asked(mixture: RegressionMixture, system: System, spec: Sequence[Requirem
         mixture.n_experts == 1
         and mixture.trees[0].n_nodes == 1
         and not system.observe
-        and not system.schedule
-        and not getattr(system, "memory", None)
         and all(part.kind == "hold" and not part.start and part.end is None for part in spec)
         and not any(condition.norms for part in spec for condition in part.conditions)
     )

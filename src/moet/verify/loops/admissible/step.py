@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -48,11 +49,16 @@ class Law(NamedTuple):
 
 
 def step_on(system: System, mixture: RegressionMixture, low: Floats, high: Floats, deadline: Deadline) -> Step:
-    """One step from all states of a box, with all controls that the actuators can do."""
-    d = system.n_states
+    """One step from all states of a box, with all controls that the actuators can do, at any time."""
+    system, d = at_any_time(system), system.n_states
     if isinstance(system, AffineSystem):
-        offset = [a + (b + c) / 2 for a, (b, c) in zip(system.offset, system.disturbance, strict=True)]
-        rest = np.array([float((b - a) / 2) for a, b in system.disturbance]) * (1 + _ROUNDED)
+        pushes = [
+            (low + sum(a for a, _ in more), high + sum(b for _, b in more))
+            for name, (low, high) in zip(system.states, system.disturbance, strict=True)
+            for more in [system.schedule.get(name, ())]
+        ]
+        offset = [a + (b + c) / 2 for a, (b, c) in zip(system.offset, pushes, strict=True)]
+        rest = np.array([float((b - a) / 2) for a, b in pushes]) * (1 + _ROUNDED)
         return Step(list(map(list, system.matrix)), list(map(list, system.input_matrix)), offset, rest, np.zeros(d))
     follower = Follower(mixture, system, [], deadline)
     controls = np.array(list(system.controls.values()), np.float64)
@@ -63,6 +69,8 @@ def step_on(system: System, mixture: RegressionMixture, low: Floats, high: Float
         slopes = tube(follower.linearise, points, float(system.period))
         ahead, bend, matrix = moved(points, slopes, float(system.period))
         values, rest, bend = ahead.middle[:d], ahead.box, bend + ahead.box
+        if system.memory:
+            matrix, values, rest, bend = follower.remembered_on(sides, matrix, values, rest, bend)
     else:
         slopes = follower.linearise(sides[:, 0], sides[:, 1])
         least, most = np.array(system.disturbance, np.float64).T
@@ -81,6 +89,18 @@ def step_on(system: System, mixture: RegressionMixture, low: Floats, high: Float
         (rest + _ROUNDED * size) * (1 + 1e-9),
         bend * (1 + 1e-9) + (_ROUNDED * size if isinstance(system, SampledSystem) else 0.0),
     )
+
+
+def at_any_time(system: System) -> System:
+    """The system with a schedule that does not say when: numbers are anywhere between the least and the largest."""
+    if not system.schedule:
+        return system
+    found = copy(system)
+    found.schedule = {
+        name: ((min(low for low, _ in sides), max(high for _, high in sides)),)
+        for name, sides in system.schedule.items()
+    }
+    return found
 
 
 def law_on(system: System, mixture: RegressionMixture, low: Floats, high: Floats) -> Law:

@@ -329,6 +329,18 @@ class Follower:
         total[places] = slopes.rows
         return Points(middle, columns, box)
 
+    def remembered_on(
+        self, sides: Floats, matrix: Floats, values: Floats, rest: Floats, bend: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """A period from a box as an affine map, with what states are that jump at its end; in between they stay."""
+        slopes = self._slopes(self.system.remembered, sides[:, 0], sides[:, 1], 0)  # type: ignore[attr-defined]
+        places = [self.system.states.index(name) for name in self._memory]
+        matrix, values, rest, bend = matrix.copy(), values.copy(), rest.copy(), bend.copy()
+        matrix[places], values[places], rest[places] = slopes.rows, slopes.values, slopes.rests
+        moves = slopes.rows - np.eye(len(sides))[places]
+        bend[places] = np.abs(slopes.values - slopes.middle[places]) + np.abs(moves) @ slopes.radii + slopes.rests
+        return matrix, values, rest, bend
+
     def _between(
         self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Checked], at_home: bool
     ) -> None:

@@ -104,8 +104,6 @@ def _check_kind(claim: AdmissibleClaim, model: PlainLaws, system: PlainSystem) -
             raise CertificateError("a polytope is about linear conditions that hold from the start and for ever")
     if system.observe:
         raise CertificateError("a polytope is about policies that see the states themselves")
-    if getattr(system.dynamics, "schedule", None) or getattr(system.dynamics, "memory", None):
-        raise CertificateError("a polytope is about systems without a schedule and without memory")
     if model.labels or len(model.trees) != 1 or model.trees[0].feature[0] >= 0:
         raise CertificateError("a polytope is about one affine law, and the model has several")
 

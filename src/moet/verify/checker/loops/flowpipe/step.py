@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from moet.verify.checker.documents.dynamics import ControlledAffine, Flow, Sides, Vector
+from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow, Sides, Vector
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.equations import BITS, ONE
 from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
-from moet.verify.checker.loops.flowpipe.program import parameters_of, program_of
+from moet.verify.checker.loops.flowpipe.program import memory_of, parameters_of, program_of
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, whole
 from moet.verify.checker.meter import Meter
 
@@ -28,12 +28,13 @@ class Step(NamedTuple):
 
 
 def step_on(system: PlainSystem, box: Sides, meter: Meter) -> Step:
-    """One step from all states of a box, with all controls that the actuators can do."""
+    """One step from all states of a box, with all controls that the actuators can do, at any time."""
+    system = at_any_time(system)
     dynamics = system.dynamics
     if isinstance(dynamics, ControlledAffine):
-        shift = [(low + high) / 2 for low, high in system.disturbance]
-        offset = [a + b for a, b in zip(dynamics.offset, shift, strict=True)]
-        rest = [(high - low) / 2 for low, high in system.disturbance]
+        added = [_sum(side, dynamics.schedule.get(name, [])) for name, side in zip(*_pushed(system), strict=True)]
+        offset = [a + (low + high) / 2 for a, (low, high) in zip(dynamics.offset, added, strict=True)]
+        rest = [(high - low) / 2 for low, high in added]
         return Step(dynamics.matrix, dynamics.input_matrix, offset, rest, [Fraction(0)] * len(rest))
     sides = [*box, *parameters_of(system), *system.controls.values()]
     low, high = [whole(a) for a, _ in sides], [whole(b) + 1 for _, b in sides]
@@ -48,6 +49,26 @@ def step_on(system: PlainSystem, box: Sides, meter: Meter) -> Step:
         offset.append(Fraction(value, ONE) - _dot(row, middle) + (a + b) / 2)
         rest.append(Fraction(loss, ONE) + (b - a) / 2)
     return Step([row[:d] for row in rows], [row[d:] for row in rows], offset, rest, [Fraction(0)] * d)
+
+
+def at_any_time(system: PlainSystem) -> PlainSystem:
+    """The system with a schedule that does not say when: numbers are anywhere between the least and the largest."""
+    dynamics = system.dynamics
+    if not isinstance(dynamics, ControlledAffine | ControlledEquations | Flow) or not dynamics.schedule:
+        return system
+    hulls = {
+        name: [(min(low for low, _ in sides), max(high for _, high in sides))]
+        for name, sides in dynamics.schedule.items()
+    }
+    return system._replace(dynamics=dynamics._replace(schedule=hulls))
+
+
+def _pushed(system: PlainSystem) -> tuple[list[str], Sides]:
+    return list(system.states), list(system.disturbance)
+
+
+def _sum(side: tuple[Fraction, Fraction], more: Sides) -> tuple[Fraction, Fraction]:
+    return side[0] + sum(low for low, _ in more), side[1] + sum(high for _, high in more)
 
 
 def _flow(system: PlainSystem, period: Fraction, low: list[int], high: list[int], meter: Meter) -> Step:
@@ -71,7 +92,31 @@ def _flow(system: PlainSystem, period: Fraction, low: list[int], high: list[int]
         rows.append([Fraction(row[k], ONE) for k in kept])
     # the ends of the affine part are off by the rest, and so is what is between them
     bend = [Fraction(a + b, ONE) for a, b in zip(ahead.bend, ahead.box, strict=True)]
-    return Step([row[:d] for row in rows], [row[d:] for row in rows], offset, rest, bend)
+    step = Step([row[:d] for row in rows], [row[d:] for row in rows], offset, rest, bend)
+    return _remembered(step, system, low, high, meter)
+
+
+def _remembered(step: Step, system: PlainSystem, low: list[int], high: list[int], meter: Meter) -> Step:
+    """A period of a flow in which some states jump at its end: until then they are what they were."""
+    program = memory_of(system)
+    if program is None:
+        return step
+    assert isinstance(system.dynamics, Flow)
+    slopes, _ = slopes_on(program, low, high, meter)
+    d, m = len(system.states), len(system.controls)
+    middle = [Fraction(a, ONE) for a in slopes.middle]
+    radii = [Fraction(max(b - a, a - c), ONE) for a, b, c in zip(slopes.middle, high, low, strict=True)]
+    for j, name in enumerate(system.dynamics.memory):
+        i = system.states.index(name)
+        row, value = [Fraction(a, ONE) for a in slopes.rows[j]], Fraction(slopes.values[j], ONE)
+        unknown = sum((abs(a) * r for a, r in zip(row[d:-m], radii[d:-m], strict=True)), Fraction(0))
+        step.matrix[i], step.inputs[i] = row[:d], row[-m:]
+        step.offset[i] = value - _dot(row[:d], middle[:d]) - _dot(row[-m:], middle[-m:])
+        step.rest[i] = Fraction(slopes.rests[j], ONE) + unknown
+        moves = [a - (k == i) for k, a in enumerate(row)]
+        reach = sum((abs(a) * r for a, r in zip(moves, radii, strict=True)), Fraction(0))
+        step.bend[i] = abs(value - middle[i]) + reach + Fraction(slopes.rests[j], ONE)
+    return step
 
 
 def _dot(row: Vector, column: Vector) -> Fraction:
