@@ -45,6 +45,14 @@ def test_other_kernels_are_none_of_our_business(collects, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_function_of_no_module_is_not_ours(capsys):
+    """Source that was made by a program and executed has no module."""
+    listener = _Compiling()
+    listener.on_start(compiling(None))
+    listener.on_end(compiling(None))
+    assert capsys.readouterr().err == ""
+
+
 def test_compiling_is_announced_once(capsys):
     listener = _Compiling()
     for _ in range(2):

@@ -58,7 +58,7 @@ class _Compiling(event.Listener):
     _paused = False
 
     def on_start(self, event: Any) -> None:
-        ours = event.data["dispatcher"].py_func.__module__.startswith("moet.")
+        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("moet.")
         if self._depth == 0:
             self._begin = time.perf_counter()
             self._cpu_clock = cpu_clock_of_this_thread()

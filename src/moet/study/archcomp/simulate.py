@@ -79,19 +79,26 @@ def play(instance: Instance, policy: Acting, first: Floats, seed: int = 0, keep:
     return Runs(margins, np.concatenate(seen) if keep else nothing, np.concatenate(done) if keep else nothing)
 
 
-def attack(instance: Instance, policy: Acting, runs: int, seed: int = 0, rounds: int = 10) -> float:
+def attack(instance: Instance, policy: Acting, runs: int, seed: int = 0) -> float:
     """Least margin of many runs, a quarter of them from starts that move towards the worst ones found so far."""
+    return searched(instance.plant, lambda first, seed: _many(instance, policy, first, seed), runs, seed)
+
+
+def searched(
+    plant: System, margins_of: Callable[[Floats, int], Floats], runs: int, seed: int, rounds: int = 10
+) -> float:
+    """Least margin of runs, given the margins from some starts; a quarter of all starts move towards the worst ones."""
     rng = np.random.default_rng(seed)
-    low, high = (np.array(side, np.float64) for side in zip(*instance.plant.initial, strict=True))
-    pool = starts(instance.plant, max(_WORST, runs - runs // 4), seed)
-    margins = _many(instance, policy, pool, seed)
+    low, high = (np.array(side, np.float64) for side in zip(*plant.initial, strict=True))
+    pool = starts(plant, max(_WORST, runs - runs // 4), seed)
+    margins = margins_of(pool, seed)
     for k in range(rounds):
         order = np.argsort(margins)[:_WORST]
         pool, margins = pool[order], margins[order]
         bred = pool[rng.integers(len(pool), size=max(1, runs // (4 * rounds)))]
         bred = np.clip(bred + rng.normal(size=bred.shape) * (high - low) * 0.3 * 0.6**k, low, high)
         pool = np.concatenate([pool, bred])
-        margins = np.concatenate([margins, _many(instance, policy, bred, seed + k + 1)])
+        margins = np.concatenate([margins, margins_of(bred, seed + k + 1)])
     return float(margins.min())
 
 
