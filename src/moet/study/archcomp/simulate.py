@@ -79,9 +79,9 @@ def play(instance: Instance, policy: Acting, first: Floats, seed: int = 0, keep:
     return Runs(margins, np.concatenate(seen) if keep else nothing, np.concatenate(done) if keep else nothing)
 
 
-def attack(instance: Instance, policy: Acting, runs: int, seed: int = 0) -> float:
+def attack(instance: Instance, policy: Acting, runs: int, seed: int = 0, rounds: int = 10) -> float:
     """Least margin of many runs, a quarter of them from starts that move towards the worst ones found so far."""
-    return searched(instance.plant, lambda first, seed: _many(instance, policy, first, seed), runs, seed)
+    return searched(instance.plant, lambda first, seed: _many(instance, policy, first, seed), runs, seed, rounds)
 
 
 def searched(
