@@ -10,11 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
+from moet import Mixture, Tree
 from moet.errors import CertificateError, InputError
+from moet.model.file import digest
 from moet.verify import Certificate, Proved, Refuted, check, meets, reaches, safe, systems
 from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.flowpipe.first import most_of_first
 from moet.verify.checker.meter import Meter
+from moet.verify.loops.flowpipe.script import CASES, END, GOAL, PART, Script
+from moet.verify.spec import Spec
 from moet.verify.systems import AffineSystem, NonlinearSystem, SampledSystem
 
 from .plants import law
@@ -369,3 +373,45 @@ def test_nobody_is_believed_only_where_a_condition_holds_nowhere():
     forged.add(bytes([68]))
     with pytest.raises(CertificateError, match="runs may begin"):
         check(forged, BRAKE, plant)
+
+
+def to_and_fro(**changes):
+    """Below 0 it goes up, above it goes down: no run gets far."""
+    description = {
+        "states": ["x"],
+        "controls": {"u": (-1, 1)},
+        "actions": {"down": {"u": "-0.2"}, "up": {"u": "0.2"}},
+        "step": {"x": "x + u"},
+        "initial": {"x": ("0.1", "0.3")},
+    }
+    plant = NonlinearSystem("to and fro", **(description | changes))
+    tree = Tree([0, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [[1, 0], [0, 1], [1, 0]])
+    return Mixture([[0.0]], [0.0], [tree], ["down", "up"], feature_names=["x"]), plant
+
+
+def test_a_case_is_over_after_its_step_also_where_a_set_is_cut_at_a_goal():
+    """A forged proof that goes on as if the leaf of the first step answered for ever."""
+    policy, plant = to_and_fro()
+    spec = Spec.read("reach x <= -0.45 within 5", plant.states)
+    assert isinstance(meets(policy, plant, spec), Refuted)
+    claim = {"model": digest(policy), "system": plant.digest, "name": plant.name}
+    claim["spec"] = [part.document() for part in spec.requirements]
+    script = Script()
+    script.add(PART)
+    script.add(CASES, [1, 1, 0, 2])
+    script.add(0, [1])
+    for _ in range(4):
+        script.add(GOAL, [0, 1, 0])
+        script.add(0, [1])
+        script.add(END)
+        script.add(0, [1])
+    script.add(END)
+    forged = Certificate("flowpipe", claim)
+    script.into(forged)
+    with pytest.raises(CertificateError, match="leaves may answer"):
+        check(forged, policy, plant)
+
+
+def test_a_set_that_jumps_is_cut_at_a_goal_afterwards():
+    subjects = to_and_fro(step={"x": "0.5 * x + u"}, initial={"x": ("-0.3", "0.3")})
+    assert meets(*subjects, "reach x <= -0.1 within 6").checked

@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 
 LAW, AT_LOW, AT_HIGH = range(3)
 
+_TOUCH = 1e-12
+"""Sets that come so near to what a leaf answers, relative to sizes, count as touching it."""
+
 _SAMPLES = 120
 _ROUNDS = 3
 """Samples to which the common law is fitted; rounds in which multipliers are improved one by one."""
@@ -156,13 +159,14 @@ class Acting:
         return all(np.array_equal(a, b) for law in laws[1:] for a, b in zip(law, laws[0], strict=True))
 
     def leaves(self, seen: Seen) -> list[Leaf]:
-        """Leaves that may answer somewhere."""
+        """Leaves that may answer somewhere; sets that all but touch a leaf's are in it, for the checker rounds outward."""
         radii = np.abs(seen.all_columns).sum(axis=1)
+        radii += _TOUCH * (1 + np.abs(seen.middle) + radii)
         low, high = seen.middle - radii, seen.middle + radii
         found = []
         for expert in range(self.mixture.n_experts):
             rows, bounds = self._lead(expert, seen)
-            if np.any(rows @ seen.middle + bounds + np.abs(rows @ seen.all_columns).sum(axis=1) < 0):
+            if np.any(rows @ seen.middle + bounds + _reach(rows, bounds, seen) < 0):
                 continue
             found += self._leaves_of(expert, rows, bounds, low, high)
         return found
@@ -261,6 +265,12 @@ class Acting:
         if center + spread > high:
             cases.append((AT_HIGH, zero, high, np.vstack([leaf.rows, row]), np.append(leaf.bounds, value - high)))
         return cases
+
+
+def _reach(rows: Floats, bounds: Floats, seen: Seen) -> Floats:
+    """How far rows may be from their values in the middle of a set, and a little more."""
+    reach = np.abs(rows @ seen.all_columns).sum(axis=1)
+    return np.asarray(reach + _TOUCH * (1 + reach + np.abs(rows) @ np.abs(seen.middle) + np.abs(bounds)))
 
 
 def _levels(seen: Seen, leaf: Leaf) -> Floats:

@@ -172,12 +172,10 @@ class Walk:
         spec = left.spec
         self.tubes.append(tube)
         while (code := self._records.code()) != END:
-            if code == CASES and only is None:
+            if code in (CASES, GOAL) and only is None:  # a case is over after its step
                 self.tubes.pop()
-                return self._cases(branch._replace(points=points, step=step))
-            if code == GOAL and only is None:
-                self.tubes.pop()
-                return self._at_goal(branch._replace(points=points, step=step), left.spec)
+                here = branch._replace(points=points, step=step, only=None)
+                return self._cases(here) if code == CASES else self._at_goal(here, left.spec)
             if code & ~(RELAXED | REDUCED):
                 raise CertificateError(f"code {code} where a step is due")
             if len(points.columns) > MOST_COLUMNS:
