@@ -159,7 +159,7 @@ class Acting:
         return all(np.array_equal(a, b) for law in laws[1:] for a, b in zip(law, laws[0], strict=True))
 
     def leaves(self, seen: Seen) -> list[Leaf]:
-        """Leaves that may answer somewhere; sets that all but touch a leaf's are in it, for the checker rounds outward."""
+        """Leaves that may answer somewhere, or all but touch a set, for the checker rounds outward."""
         radii = np.abs(seen.all_columns).sum(axis=1)
         radii += _TOUCH * (1 + np.abs(seen.middle) + radii)
         low, high = seen.middle - radii, seen.middle + radii
