@@ -4,7 +4,7 @@ Trees are surer of the rows they were grown on than of others, and boosted leave
 either, chosen by the likelihood of labels that the model had not seen, and no answer changes:
 
 - leaves of a hard mixture are drawn towards the class shares of the table by so many rows' worth (``shrinkage``), and
-  all of them by a share of the way (``doubt``);
+  all of an answer by a share of the way (``doubt``);
 - the probabilities of a soft mixture are the softmax of its votes times a number (``sharpness``), one for each class
   that may be the answer: those for a rare class are right less often than others that are as sure.
 """
@@ -29,11 +29,11 @@ FOLDS = 5
 FEWEST_ROWS = 100
 """Tables that hold nothing out are cut into so many folds; of fewer rows nothing is to be learned about models."""
 
-SHRINKAGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+SHRINKAGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 """Weights of the class shares in a leaf, in typical rows."""
 
-DOUBTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
-"""Shares of the way to the class shares that all leaves may go."""
+DOUBTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
+"""Shares of the way to the class shares that all leaves of an answer may go."""
 
 SHARPNESSES = (1e-2, 1e5)
 """Least and largest, relative to the one that a model has."""
@@ -109,34 +109,42 @@ def _unit(mixture: Mixture) -> float:
     return mixture.sharpness or 1.0
 
 
-def best_shrinkage(trials: Sequence[Trial]) -> tuple[float, float]:
-    """The shrinkage and the doubt under which labels not seen are likeliest; one after the other, and again."""
+def best_shrinkage(trials: Sequence[Trial]) -> tuple[float, tuple[float, ...]]:
+    """The shrinkage, and the doubt of every answer, under which labels not seen are likeliest.
+
+    First the one without the others, then those, then the first once more.
+    """
     label, weight = _asked(trials)
+    answer = np.concatenate([one.mixture.votes(_rows(one.asked)).argmax(axis=1) for one in trials])
+    n_classes = len(trials[0].mixture.classes)
 
-    def loss(shrinkage: float, doubt: float) -> float:
+    def losses(shrinkage: float, doubts: Sequence[float]) -> Floats:
         said = [
-            shrunk(one.mixture, one.taught, shrinkage, doubt).predict_proba_hard(_rows(one.asked)) for one in trials
+            shrunk(one.mixture, one.taught, shrinkage, doubts).predict_proba_hard(_rows(one.asked)) for one in trials
         ]
-        return _loss(np.concatenate(said), label, weight)
+        return weight * _surprise(np.concatenate(said), label)
 
-    shrinkage = min(SHRINKAGES, key=lambda one: loss(one, 0.0))
-    doubt = min(DOUBTS, key=lambda one: loss(shrinkage, one))
-    return (min(SHRINKAGES, key=lambda one: loss(one, doubt)) if doubt else shrinkage), doubt
+    shrinkage = min(SHRINKAGES, key=lambda one: losses(one, ()).sum())
+    by_doubt = [losses(shrinkage, [doubt] * n_classes) for doubt in DOUBTS]
+    lost = np.stack([np.bincount(answer, each, n_classes) for each in by_doubt])  # answers stay, so each has its own
+    doubts = tuple(DOUBTS[k] for k in lost.argmin(axis=0))
+    return (min(SHRINKAGES, key=lambda one: losses(one, doubts).sum()) if any(doubts) else shrinkage), doubts
 
 
-def shrunk(mixture: Mixture, table: Table, shrinkage: float, doubt: float = 0.0) -> Mixture:
+def shrunk(mixture: Mixture, table: Table, shrinkage: float, doubts: Sequence[float] = ()) -> Mixture:
     """A hard mixture whose leaves count the class shares of its table as so many rows more; answers stay.
 
-    Doubt is a share of the way to the class shares that all leaves go, however many rows they have: where to cut was
-    chosen by those rows.
+    Doubt is a share of the way to the class shares that all leaves of an answer go, however many rows they have: where
+    to cut was chosen by those rows.
     """
-    if shrinkage == doubt == 0:
+    doubt = np.array(doubts or [0.0] * len(mixture.classes))
+    if shrinkage == 0 and not doubt.any():
         return mixture
 
     def value(own: Floats, weight: Floats) -> Floats:
         met = weight.sum(axis=1, dtype=np.float64)
         kept = np.divide(met, met + shrinkage, out=np.zeros_like(met), where=met + shrinkage > 0)
-        return drawn(own, table.class_shares, 1.0 - (1.0 - doubt) * kept)
+        return drawn(own, table.class_shares, 1.0 - (1.0 - doubt[own.argmax(axis=1)]) * kept)
 
     return with_values(mixture, _rows(table), np.broadcast_to(table.weight[:, None], (len(table), 1)), value)
 
@@ -187,6 +195,11 @@ def _asked(trials: Sequence[Trial]) -> tuple[NDArray[np.int32], Floats]:
 
 
 def _loss(said: Floats, label: NDArray[np.int32], weight: Floats) -> float:
-    """Mean negative log-likelihood; who rules a label out is wrong once in twice as many rows as were asked."""
+    """Mean negative log-likelihood."""
+    return float(weight @ _surprise(said, label)) / float(weight.sum())
+
+
+def _surprise(said: Floats, label: NDArray[np.int32]) -> Floats:
+    """Negative log-likelihoods; who rules a label out is wrong once in twice as many rows as were asked."""
     likelihood = np.maximum(said[np.arange(len(label)), label], 0.5 / len(label))
-    return -float(weight @ np.log(likelihood)) / float(weight.sum())
+    return np.asarray(-np.log(likelihood), dtype=np.float64)

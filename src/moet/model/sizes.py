@@ -21,6 +21,9 @@ from moet.progress import progress_bar
 SIZES = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9), (16, 12))
 """Experts and depth; each has room for twice the leaves of the one before, or more where leaves that do not pay go."""
 
+WIDE_SIZES = ((16, 0), (32, 0), (32, 2))
+"""Many linear pieces with few leaves behind each, for classes that are clusters; taken only if nothing else does."""
+
 PATIENCE = 3
 """So many sizes in a row that bring nothing end the search."""
 
@@ -57,10 +60,13 @@ def candidate_sizes(n_classes: int) -> list[tuple[int, int]]:
 
 
 def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
-    """Number of the one of fewest leaves whose score is within the tolerance of the best; the better of equals."""
+    """Number of the one of fewest leaves whose score is within the tolerance of the best; the better of equals.
+
+    A gate of many experts is harder to read than leaves are: one of ``WIDE_SIZES`` comes after all others.
+    """
     least = max(one.score for one in tried) - tolerance
     good = [k for k, one in enumerate(tried) if one.score >= least]
-    return min(good, key=lambda k: (tried[k].leaves, -tried[k].score, k))
+    return min(good, key=lambda k: (tried[k][:2] in WIDE_SIZES, tried[k].leaves, -tried[k].score, k))
 
 
 def stalled(tried: Sequence[Tried], tolerance: float) -> bool:
@@ -162,8 +168,9 @@ def choose_size(
 ) -> Chosen[MoETClassifier]:
     """Fit the smallest mixture whose accuracy on held-out rows is within a tolerance of the best.
 
-    The tolerance is half a point of accuracy, or, of hard mixtures, one standard error of the best if that is more. Who
-    wants a soft one wants accuracy: large boosted ones are tried, too.
+    The tolerance is half a point of accuracy, or, of hard mixtures, one standard error of the best if that is more.
+    Hard ones of many experts with few leaves are tried, too, and taken if no other does. Who wants a soft one wants
+    accuracy: large boosted ones are tried.
 
     Parameters
     ----------
@@ -191,8 +198,7 @@ def choose_size(
     rows, labels = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64), np.asarray(y)
     chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
     students = [MoETClassifier(*size, **chosen_by_user) for size in candidate_sizes(len(np.unique(y)))]
-    votes = prediction == "soft" and not chosen_by_user.get("monotone")
-    large = [MoETClassifier(**one | chosen_by_user) for one in large_settings(len(y))] if votes else []
+    large = [MoETClassifier(**one | chosen_by_user) for one in _further(prediction, len(y), chosen_by_user)]
     contest = Contest[MoETClassifier](
         judge=lambda student, parts: _tried(student, rows, labels, parts),
         what="accuracy",
@@ -200,6 +206,13 @@ def choose_size(
         tolerance=lambda best: POINTS if prediction == "soft" else max(POINTS, best.error),
     )
     return contest.run(students, X, y, budget=budget, seed=seed, verbose=verbose, large=large)
+
+
+def _further(prediction: Prediction, n_rows: int, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is tried after all sizes: many experts of a hard mixture, and large boosted soft ones."""
+    if prediction == "hard":
+        return [{"n_experts": experts, "max_depth": depth} for experts, depth in WIDE_SIZES]
+    return [] if chosen.get("monotone") else large_settings(n_rows)
 
 
 def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
