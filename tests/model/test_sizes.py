@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from moet import MoETClassifier
+from moet.model import procedure
 from moet.model.sizes import SIZES, Tried, candidate_sizes, choose_size, front_lines, smallest_within, stalled
 
 
@@ -42,3 +44,19 @@ def test_more_classes_than_leaves_are_said():
     X = np.arange(20.0)[:, None]
     with pytest.warns(UserWarning, match="10 classes, but n_experts=2 and max_depth=1 leave room for 4 leaves"):
         MoETClassifier(2, 1).fit(X, X[:, 0] // 2)
+
+
+def test_many_experts_are_taken_only_where_nothing_else_does():
+    narrow, wide, wider = Tried(8, 3, 40, 0.80, 0.01), Tried(16, 0, 16, 0.81, 0.01), Tried(32, 0, 32, 0.85, 0.01)
+    assert smallest_within([narrow, wide], 0.02) == 0
+    assert smallest_within([narrow, wide, wider], 0.02) == 2
+    assert smallest_within([narrow, wide, wider], 0.045) == 2
+    assert smallest_within([narrow, wide, wider], 0.06) == 0
+
+
+def test_sizes_are_compared_without_the_folds_of_calibration(monkeypatch):
+    crossed = []
+    monkeypatch.setattr(procedure, "calibrated", lambda mixture, *_: crossed.append(mixture) or mixture)
+    X, y = load_iris(return_X_y=True)
+    choose_size(X, y)
+    assert len(crossed) == 1  # of the one that is taken

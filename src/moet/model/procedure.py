@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +19,8 @@ from moet.model.table import Table
 
 Trainer = Callable[[Table, Settings, np.random.Generator, Watch], Trained]
 
+_ONLY_ANSWERS = ContextVar("_ONLY_ANSWERS", default=False)
+
 TRAINERS: dict[Training, Trainer] = {"em": train, "boosting": train_boosted}
 
 
@@ -25,8 +29,20 @@ def trained_and_calibrated(
 ) -> Trained:
     """A trained mixture whose probabilities come true."""
     trained = trainer(table, settings, rng, watch)
+    if _ONLY_ANSWERS.get():
+        return trained
     trials = [trained.trial] if trained.trial is not None else _crossed(trainer, table, settings)
     return trained._replace(mixture=calibrated(trained.mixture, table, trials))
+
+
+@contextmanager
+def only_answers() -> Iterator[None]:
+    """Train without calibration: no answer depends on it, and the folds of a small table take most of the time."""
+    token = _ONLY_ANSWERS.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_ANSWERS.reset(token)
 
 
 def with_budget(

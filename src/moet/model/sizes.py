@@ -16,6 +16,7 @@ from moet.errors import RareClassWarning
 from moet.model.classifier import MoETClassifier
 from moet.model.large import large_settings
 from moet.model.mixture import Prediction
+from moet.model.procedure import only_answers
 from moet.progress import progress_bar
 
 SIZES = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9), (16, 12))
@@ -62,11 +63,14 @@ def candidate_sizes(n_classes: int) -> list[tuple[int, int]]:
 def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
     """Number of the one of fewest leaves whose score is within the tolerance of the best; the better of equals.
 
-    A gate of many experts is harder to read than leaves are: one of ``WIDE_SIZES`` comes after all others.
+    A gate of many experts is harder to read than leaves are: where only ``WIDE_SIZES`` do, the best of them is taken.
     """
     least = max(one.score for one in tried) - tolerance
     good = [k for k, one in enumerate(tried) if one.score >= least]
-    return min(good, key=lambda k: (tried[k][:2] in WIDE_SIZES, tried[k].leaves, -tried[k].score, k))
+    usual = [k for k in good if tried[k][:2] not in WIDE_SIZES]
+    if not usual:
+        return max(good, key=lambda k: tried[k].score)
+    return min(usual, key=lambda k: (tried[k].leaves, -tried[k].score, k))
 
 
 def stalled(tried: Sequence[Tried], tolerance: float) -> bool:
@@ -233,7 +237,10 @@ def _tried(student: MoETClassifier, X: Any, y: NDArray[Any], parts: Sequence[NDA
     for held_out in parts:
         kept = np.ones(len(y), dtype=bool)
         kept[held_out] = len(held_out) == len(y)
-        with warnings.catch_warnings(action="ignore", category=RareClassWarning):  # of the size taken it is said once
+        with (
+            warnings.catch_warnings(action="ignore", category=RareClassWarning),
+            only_answers(),
+        ):  # told of the one taken
             mixture = clone(student).fit(_taken(X, kept), y[kept]).mixture_.prune()
         right.append(mixture.predict(_taken(X, held_out)) == y[held_out])
         leaves.append(mixture.size.leaves)
