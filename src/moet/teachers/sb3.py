@@ -129,6 +129,7 @@ def _teacher_of(model: Any, normalize: Any) -> Teacher:
         n_quantiles=getattr(policy, "n_quantiles", 0),
         squash=bool(getattr(policy, "squash_output", False)),
         mean_limit=float(getattr(getattr(policy, "actor", None), "clip_mean", 2.0)),
+        norm_eps=next((float(part.eps) for part in policy.modules() if hasattr(part, "ra_mean")), 0.001),
     )
     if found.module == MASKED:
         _warn_of_masks()

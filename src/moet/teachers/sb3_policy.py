@@ -14,11 +14,12 @@ from moet.teachers.activations import TORCH, Activation
 from moet.teachers.continuous import ContinuousTeacher
 from moet.teachers.critic import Critic
 from moet.teachers.network import Layer, Meaning, Network, NetworkTeacher
+from moet.teachers.sb3_renorm import without_norms
 from moet.teachers.sb3_spaces import WRAP, Actions
 from moet.teachers.teacher import Teacher
 
 Kind = Literal["q_values", "quantiles", "actor_critic", "ars", "sac", "td3"]
-"""Which network chooses actions: that of DQN, of QR-DQN, of PPO, A2C and TRPO, of ARS, of SAC and TQC, or of TD3."""
+"""Which network chooses actions: of DQN, of QR-DQN, of PPO, A2C and TRPO, of ARS, of SAC, TQC and CrossQ, or of TD3."""
 
 MASKED = "sb3_contrib.common.maskable.policies"
 """Where MaskablePPO's policies are defined, which may be told that some actions are out of the question."""
@@ -28,7 +29,7 @@ _MODULES: dict[Kind, tuple[str, ...]] = {
     "quantiles": ("sb3_contrib.qrdqn.policies",),
     "actor_critic": ("stable_baselines3.common.policies", MASKED),
     "ars": ("sb3_contrib.ars.policies",),
-    "sac": ("stable_baselines3.sac.policies", "sb3_contrib.tqc.policies"),
+    "sac": ("stable_baselines3.sac.policies", "sb3_contrib.tqc.policies", "sb3_contrib.crossq.policies"),
     "td3": ("stable_baselines3.td3.policies",),
 }
 """Where the policies are defined whose computation is known here."""
@@ -72,7 +73,9 @@ class Policy(NamedTuple):
     squash : bool
         Whether tanh brings continuous actions between their bounds, where the algorithm leaves the choice.
     mean_limit : float
-        Means of actions are kept within this (SAC and TQC with gSDE only).
+        Means of actions are kept within this (SAC, TQC and CrossQ with gSDE only).
+    norm_eps : float
+        What is added to the variances of normalisations (CrossQ only).
     normalised : bool
         Whether it is known to have been trained behind a VecNormalize.
     """
@@ -86,6 +89,7 @@ class Policy(NamedTuple):
     n_quantiles: int = 0
     squash: bool = False
     mean_limit: float = 2.0
+    norm_eps: float = 0.001
     normalised: bool = False
 
 
@@ -99,6 +103,8 @@ def teacher_of(policy: Policy, **normalization: Any) -> Teacher:
     """
     kind = kind_of(policy.state)
     _check_known(policy, kind)
+    if any(name.endswith(".ra_mean") for name in policy.state):
+        policy = policy._replace(state=without_norms(policy.state, policy.norm_eps))
     hidden, head = _layers(policy.state, kind)
     counts, continuous = policy.actions.counts, policy.actions.continuous
     if kind == "quantiles":
@@ -174,8 +180,8 @@ def kind_of(state: Mapping[str, NDArray[Any]]) -> Kind:
     kinds = [kind for kind, present in marks.items() if present]
     if len(kinds) != 1:
         raise NotPlainError(
-            "it is no policy of DQN, QR-DQN, PPO, A2C, TRPO, ARS, SAC, TQC, TD3 or DDPG with fully connected layers; "
-            f"its parameters are {_listed(list(state)) or 'none'}"
+            "it is no policy of DQN, QR-DQN, PPO, A2C, TRPO, ARS, SAC, TQC, CrossQ, TD3 or DDPG with fully connected "
+            f"layers; its parameters are {_listed(list(state)) or 'none'}"
         )
     return kinds[0]
 

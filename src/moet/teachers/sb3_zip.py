@@ -35,6 +35,9 @@ _HARMLESS = {
     "device",
     "n_critics",
     "with_bias",  # the parameters show it
+    "batch_norm",  # and this
+    "batch_norm_momentum",  # of training
+    "renorm_warmup_steps",
     # of exploration
     "use_sde",
     "log_std_init",
@@ -44,7 +47,10 @@ _HARMLESS = {
 }
 """Settings of a policy that do not change what it computes."""
 
-_READ = {"activation_fn", "features_extractor_class", "n_quantiles", "squash_output", "clip_mean"}
+_READ = {
+    *("activation_fn", "features_extractor_class", "n_quantiles", "squash_output", "clip_mean"),
+    "batch_norm_eps",
+}
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
@@ -67,16 +73,18 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         n_quantiles=whole_number(settings.get("n_quantiles", 200)) or 0,
         # the one policy that squashes by default where it may choose
         squash=bool(settings.get("squash_output", "ARSPolicy." in str(policy_class.get("__init__")))),
-        mean_limit=_number(settings.get("clip_mean", 2.0)),
+        mean_limit=_number(settings, "clip_mean", 2.0),
+        norm_eps=_number(settings, "batch_norm_eps", 0.001),
         # algorithms that learn from their own play alone keep an observation as it was before VecNormalize, if there
         # was one; the others keep one in any case, so that their files do not say
         normalised=data.get("_last_original_obs") is not None and kind_of(state) in ("actor_critic", "ars"),
     )
 
 
-def _number(value: Any) -> float:
+def _number(settings: Mapping[str, Any], name: str, default: float) -> float:
+    value = settings.get(name, default)
     if not isinstance(value, int | float):
-        raise TeacherError(f"its policy was made with clip_mean={value!r}, which is no number")
+        raise TeacherError(f"its policy was made with {name}={value!r}, which is no number")
     return float(value)
 
 
