@@ -164,3 +164,34 @@ def test_a_law_is_found_for_a_plant_with_a_schedule():
     found = control_law(affine_cart())
     assert found.verdict.checked
     assert isinstance(affine_cart(), AffineSystem)
+
+
+@pytest.mark.parametrize(("n", "kind"), [(8, "admissible"), (9, "flowpipe")])
+def test_with_many_states_sets_are_followed_before_a_polytope_is_looked_for(n, kind):
+    names = [f"x{k}" for k in range(n)]
+    plant = SampledSystem(
+        "many",
+        flow={name: "u - x0" if name == "x0" else f"-{name}" for name in names},
+        controls={"u": (-1, 1)},
+        period="0.1",
+        initial=dict.fromkeys(names, ("-0.1", "0.1")),
+        safe=[f"-1 <= {name} <= 1" for name in names],
+    )
+    verdict = safe(law([[-0.5] + [0.0] * (n - 1)], [0.0], ["u"], feature_names=names), plant, steps=None)
+    assert verdict.certificate.kind == kind
+
+
+def test_where_sets_that_are_followed_do_not_do_a_polytope_may():
+    """First states on the limit itself, in more states than a polytope is looked for at first."""
+    names = [f"x{k}" for k in range(9)]
+    plant = AffineSystem(
+        "edge",
+        states=names,
+        controls={"u": (-1, 1)},
+        matrix=[["1" if i == j == 8 else "0.5" if i == j else 0 for j in range(9)] for i in range(9)],
+        input_matrix=[["0.1" if i == 0 else 0] for i in range(9)],
+        initial=dict.fromkeys(names, (-1, 1)),
+        safe=[f"-1 <= {name} <= 1" for name in names],
+    )
+    verdict = safe(law([[0.0] * 9], [0.0], ["u"], feature_names=names), plant, steps=None)
+    assert verdict.certificate.kind == "admissible"

@@ -79,6 +79,7 @@ class Expression:
             raise InputError(f"cannot read the expression {text!r}: {error}") from None
         self._numbers: dict[ast.expr, Fraction] = {}
         self._check(self._tree, known)
+        self._floats = {node: PLAIN_FLOATS.constant(number) for node, number in self._numbers.items()}
 
     def value(self, values: Mapping[str, Any], algebra: Algebra) -> Any:
         """Value for these values of the names."""
@@ -133,7 +134,7 @@ class Expression:
             case ast.Name(id=name):
                 return values[name]
             case ast.Constant():
-                return algebra.constant(self._numbers[node])
+                return self._floats[node] if algebra is PLAIN_FLOATS else algebra.constant(self._numbers[node])
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -value(operand)
             case ast.UnaryOp(operand=operand):

@@ -198,8 +198,10 @@ class SampledSystem(System):
 
     def _runge_kutta(self, rows: Floats, held: dict[str, Any], h: float) -> Floats:
         def rate(x: Floats) -> Floats:
-            columns = self.equations(dict(zip(self.states, x.T, strict=True)) | held, PLAIN_FLOATS)
-            return np.stack([np.broadcast_to(column, len(x)) for column in columns], axis=1)
+            found = np.empty_like(x)
+            for k, column in enumerate(self.equations(dict(zip(self.states, x.T, strict=True)) | held, PLAIN_FLOATS)):
+                found[:, k] = column
+            return found
 
         first = rate(rows)
         second = rate(rows + h / 2 * first)

@@ -11,13 +11,16 @@ import numpy as np
 from moet.errors import InputError
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.limits import Deadline, Progress
-from moet.verify.result import Verdict
+from moet.verify.result import Unknown, Verdict
 from moet.verify.spec import Requirement, always, never, reached
 from moet.verify.systems.description import Side, scheduled
 from moet.verify.systems.discrete import AffineSystem
 from moet.verify.systems.equations import PLAIN_FLOATS
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
+
+_FEW_STATES = 8
+"""States up to which an admissible set is looked for before sets are followed: its sides grow with them."""
 
 
 def asked(
@@ -33,7 +36,17 @@ def asked(
     follow = FlowpipeSearch(mixture, system, spec, deadline, seed).decide
     if not isinstance(mixture, RegressionMixture) or not is_asked(mixture, system, spec):
         return follow
-    return lambda progress: held_for_ever(mixture, system, spec, deadline) or follow(progress)
+
+    def admissible() -> Verdict:
+        return held_for_ever(mixture, system, spec, deadline)
+
+    if system.n_states <= _FEW_STATES:
+        return lambda progress: admissible() or follow(progress)
+    return lambda progress: _unless_unknown(follow(progress), admissible)
+
+
+def _unless_unknown(found: Verdict, instead: Callable[[], Verdict]) -> Verdict:
+    return (instead() or found) if isinstance(found, Unknown) else found
 
 
 def _check_first_states(system: System) -> None:

@@ -34,7 +34,11 @@ class Zonotope(NamedTuple):
     def extent(self, row: list[int]) -> tuple[int, int]:
         """Middle and radius of row·x, rounded down and up."""
         middle = sum(map(mul, row, self.middle)) >> BITS
-        radius = sum(abs(sum(map(mul, row, column))) for column in self.columns)
+        used = [k for k, a in enumerate(row) if a]
+        if len(used) <= 1:  # limits of one state, and laws that do not differ, are what is mostly asked about
+            radius = sum(abs(row[k]) * sum(abs(column[k]) for column in self.columns) for k in used)
+        else:
+            radius = sum(abs(sum(map(mul, row, column))) for column in self.columns)
         return middle, up(radius) + 1
 
 
