@@ -1,10 +1,11 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from moet import MoETClassifier
-from moet.distill import Distillation, distill
+from moet.distill import Distillation, Teacher, distill
 from moet.distill.run import Run, Settings
 from moet.distill.selection import Score
 from moet.distill.sizes import choose_size
@@ -119,3 +120,18 @@ def test_the_teacher_plays_its_first_episodes_once_for_all_sizes(teacher, monkey
     assert teacher.act not in players
     assert after.model(1) == alone.model(1)
     assert [one.score for one in after.history] == [one.score for one in alone.history]
+
+
+@pytest.mark.filterwarnings("ignore::moet.errors.MoetWarning")  # its teacher is no good
+def test_a_long_game_is_learned_from_for_as_long_as_the_teacher_plays_it(teacher):
+    """Judged it is to its end."""
+    task = resolve("CartPole-v1(max_episode_steps=6000)")
+    settings = Settings(2, 1000, "uniform", "weight", "reward", 1, None, 0, 1)
+    quick = Teacher.from_callable(lambda rows: np.zeros(len(rows), dtype=int))  # falls soon
+    run = Run(quick, task, MoETClassifier(n_experts=2, max_depth=0, prediction="hard"), settings)
+    run.iterate(last=False)
+    longest = int(np.bincount(run.parts[0].episode).max())
+    judged, learned = run._play_both(teacher, [0], [0, 1])
+    assert longest < 20
+    assert learned.lengths.tolist() == [longest, longest]
+    assert judged.lengths[0] > 100

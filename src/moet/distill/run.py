@@ -22,6 +22,7 @@ from moet.distill.selection import Score, Selection, ranking
 from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
 from moet.distill.useless import reward_of_chance, warn_if_useless
+from moet.envs.cut_short import cut_short
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
@@ -110,9 +111,8 @@ class Run:
         sample = self._sample(number)
         model = self._models[number] = self._fitted(sample)
         seeds = self._seeds(Purpose.SELECTION, self.settings.selection_episodes)
-        # what the next iteration learns from is played along: a step of many episodes takes hardly longer than of few
         following = [] if last else self._training_seeds(number + 1)
-        judged, ahead = self._play(Policy(model, self.task), seeds + following).split(len(seeds))
+        judged, ahead = self._play_both(Policy(model, self.task), seeds, following)
         self._played = None if last else ahead
         self.history.append(
             Iteration(
@@ -129,10 +129,28 @@ class Run:
             return self._after.parts[0]
         if self._played is None:
             player = self.teacher if number == 0 else Policy(self.model(number - 1), self.task)
-            self._played = self._play(player, self._training_seeds(number))
+            task = self.task if number == 0 else self._training_task
+            self._played = self._play(player, self._training_seeds(number), task)
             if number == 0:
                 warn_if_useless(self.task, self._played, self._training_seeds(0))
         return self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration)
+
+    def _play_both(self, player: Policy | Teacher, seeds: list[int], following: list[int]) -> tuple[Episodes, Episodes]:
+        """What a student is judged on, and what the next one learns from."""
+        if self._training_task is self.task or not following:
+            # played together: a step of many episodes takes hardly longer than of few
+            return self._play(player, seeds + following).split(len(seeds))
+        return self._play(player, seeds), self._play(player, following, self._training_task)
+
+    @cached_property
+    def _training_task(self) -> Task:
+        """The task as students play it to learn from: long games no longer than the longest of the teacher.
+
+        A student that keeps a ball in play for ever shows nothing new by it, and its states would outnumber all others.
+        """
+        if not self.task.is_long:
+            return self.task
+        return cut_short(self.task, int(np.bincount(self.parts[0].episode).max()))
 
     def model(self, number: int) -> Any:
         """The student of iteration ``number``, fitted anew if a run was resumed."""
@@ -229,8 +247,8 @@ class Run:
         count = self.settings.rollouts_per_iteration
         return self._seeds(Purpose.TRAINING, count, start=number * count)
 
-    def _play(self, player: Policy | Teacher, seeds: list[int]) -> Episodes:
-        return play(player.act, self.task, seeds, self.settings.workers)
+    def _play(self, player: Policy | Teacher, seeds: list[int], task: Task | None = None) -> Episodes:
+        return play(player.act, task or self.task, seeds, self.settings.workers)
 
     def _label(self, episodes: Episodes, first_episode: int) -> Labelled:
         seen = episodes.observations

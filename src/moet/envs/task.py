@@ -49,19 +49,6 @@ LONG_EPISODE = 5_000
 """Steps: with a time limit beyond, one episode shows as many states as dozens of short ones, and takes as long."""
 
 
-def usual_rounds(max_steps: int | None) -> Rounds:
-    """Few rounds of few games where a game is long: the usual ones would take hours for each size that is tried.
-
-    Examples
-    --------
-    >>> usual_rounds(500)
-    Rounds(iterations=40, rollouts=10, selection_episodes=50)
-    >>> usual_rounds(27_000)
-    Rounds(iterations=8, rollouts=10, selection_episodes=2)
-    """
-    return Rounds(8, 10, 2) if max_steps is not None and max_steps > LONG_EPISODE else Rounds()
-
-
 class Batch(Protocol):
     """Episodes that are played side by side.
 
@@ -165,9 +152,25 @@ class Task:
     columns: tuple[Seen, ...] = ()
 
     @property
+    def is_long(self) -> bool:
+        """Whether an episode may have so many steps that a few of them are plenty."""
+        return self.max_steps is not None and self.max_steps > LONG_EPISODE
+
+    @property
     def rounds(self) -> Rounds:
-        """How much of it a distillation plays unless told otherwise."""
-        return usual_rounds(self.max_steps)
+        """How much of it a distillation plays unless told otherwise.
+
+        Few rounds of few games where a game is long: the usual ones would take hours for each size that is tried.
+
+        Examples
+        --------
+        >>> from moet.envs import resolve
+        >>> resolve("cartpole").rounds
+        Rounds(iterations=40, rollouts=10, selection_episodes=50)
+        >>> resolve("cartpole").is_long
+        False
+        """
+        return Rounds(8, 10, 2) if self.is_long else Rounds()
 
     def view(self, observations: Floats) -> Floats:
         """What a student sees of ``observations``."""
