@@ -22,7 +22,7 @@ from moet.distill.selection import Score, Selection, ranking
 from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
 from moet.distill.useless import reward_of_chance, warn_if_useless
-from moet.envs.cut_short import cut_short
+from moet.envs.cut import cut_short
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
