@@ -13,7 +13,7 @@ from moet.shield.kernel import _polynomial, explained
 from moet.shield.program import polynomials, step_program, terms_for
 from moet.verify import systems
 from moet.verify.checker.documents.system import read_system
-from moet.verify.checker.loops.equations import BITS
+from moet.verify.checker.loops.intervals import BITS
 from moet.verify.checker.loops.sets.roundoff import FloatStep
 from moet.verify.checker.meter import Meter
 from moet.verify.systems.equations import Algebra

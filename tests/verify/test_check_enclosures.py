@@ -10,7 +10,8 @@ from moet.errors import CertificateError
 from moet.verify import Proved, safe
 from moet.verify.checker.documents.dynamics import Equations
 from moet.verify.checker.documents.system import read_system
-from moet.verify.checker.loops.equations import BITS, ONE, Operations, Undefined, times
+from moet.verify.checker.loops.equations import Operations
+from moet.verify.checker.loops.intervals import BITS, ONE, Undefined, times
 from moet.verify.checker.loops.sets import enclosures
 from moet.verify.checker.loops.sets.enclosures import EnclosureChecker
 from moet.verify.checker.meter import Meter

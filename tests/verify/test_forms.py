@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet.errors import CertificateError, InputError
-from moet.verify.checker.loops.equations import ONE, Undefined
 from moet.verify.checker.loops.flowpipe.forms import Form, Forms
 from moet.verify.checker.loops.flowpipe.program import Program
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, fits, reduced
+from moet.verify.checker.loops.intervals import ONE, Undefined
 from moet.verify.checker.meter import Meter
 from moet.verify.loops.flowpipe import forms as floats
 from moet.verify.spec import Spec

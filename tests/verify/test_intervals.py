@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from moet.verify.checker.loops.equations import wave_at
+from moet.verify.checker.loops.intervals import wave_at
 from moet.verify.checker.loops.sets.enclosures import BITS, rounded
 from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope, cosine, root, sine
 

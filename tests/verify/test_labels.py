@@ -13,8 +13,8 @@ from moet.model.tree import Tree
 from moet.verify import Proved, Refuted, check, meets, reaches, safe, systems
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.documents.system import read_system
-from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, cut, narrowed
+from moet.verify.checker.loops.intervals import ONE
 from moet.verify.checker.meter import Meter
 from moet.verify.loops.flowpipe.tubes import proven_tubes
 

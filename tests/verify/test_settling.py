@@ -14,7 +14,7 @@ from verify_scale import question
 from moet.errors import CertificateError, InputError
 from moet.verify import Proved, check, safe, systems
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.loops.equations import BITS
+from moet.verify.checker.loops.intervals import BITS
 from moet.verify.checker.loops.sets.powers import powers_of
 from moet.verify.checker.meter import Meter
 from moet.verify.limits import Deadline

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.verify.checker.certificate import Certificate
-from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.walk import check_flowpipes
+from moet.verify.checker.loops.intervals import ONE
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.subjects import BY_FLOWPIPES, read_subjects
 

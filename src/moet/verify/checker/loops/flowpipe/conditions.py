@@ -9,11 +9,11 @@ from operator import mul
 from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.loops.equations import BITS, ONE, over, wave_at
 from moet.verify.checker.loops.flowpipe.claims import Condition, Norm
 from moet.verify.checker.loops.flowpipe.forms import up
 from moet.verify.checker.loops.flowpipe.integrate import Slopes
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, whole
+from moet.verify.checker.loops.intervals import BITS, ONE, over, wave_at
 from moet.verify.checker.meter import Meter
 
 DIRECTIONS = 64

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isqrt
 from typing import NamedTuple
 
-from moet.verify.checker.loops.equations import (
+from moet.verify.checker.loops.intervals import (
     BITS,
     ONE,
     Interval,

@@ -12,10 +12,10 @@ from operator import mul
 from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.loops.equations import BITS, ONE, Undefined
 from moet.verify.checker.loops.flowpipe.forms import Forms, up
 from moet.verify.checker.loops.flowpipe.program import AffineProgram, Program
 from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, mapped
+from moet.verify.checker.loops.intervals import BITS, ONE, Undefined
 from moet.verify.checker.meter import Meter, cost
 
 MOST_TUBES = 12

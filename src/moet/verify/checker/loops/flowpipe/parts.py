@@ -10,9 +10,9 @@ from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
 from moet.verify.checker.documents.dynamics import Sides
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import BITS, ONE
 from moet.verify.checker.loops.flowpipe.claims import Condition
 from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, diagonal, narrowed, whole
+from moet.verify.checker.loops.intervals import BITS, ONE
 from moet.verify.checker.meter import Meter
 
 

@@ -17,10 +17,10 @@ from moet.errors import CertificateError
 from moet.verify.checker.documents.laws import PlainLaws, clipped
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.inputs.gate import Sum
-from moet.verify.checker.loops.equations import BITS, ONE, Undefined
 from moet.verify.checker.loops.flowpipe.forms import up
 from moet.verify.checker.loops.flowpipe.program import Program
 from moet.verify.checker.loops.flowpipe.sets import Columns, Zonotope, mapped, narrowed, whole
+from moet.verify.checker.loops.intervals import BITS, ONE, Undefined
 from moet.verify.checker.meter import Meter
 
 LAW, AT_LOW, AT_HIGH = range(3)

@@ -15,8 +15,9 @@ from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow, Schedule, Sides
 from moet.verify.checker.documents.reading import exact, shown
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import BITS, MOST_DEPTH
+from moet.verify.checker.loops.equations import MOST_DEPTH
 from moet.verify.checker.loops.flowpipe.forms import Form, Forms
+from moet.verify.checker.loops.intervals import BITS
 from moet.verify.checker.meter import Meter
 
 Entry = tuple[Any, tuple[int, ...]]

@@ -11,12 +11,12 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, Requirement
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_violated
 from moet.verify.checker.loops.flowpipe.program import parameters_of
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, diagonal, whole
 from moet.verify.checker.loops.flowpipe.walk import Walk
+from moet.verify.checker.loops.intervals import ONE
 from moet.verify.checker.meter import Meter
 
 Side = tuple[Fraction, Fraction]

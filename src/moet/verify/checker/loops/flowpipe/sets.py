@@ -10,8 +10,8 @@ from operator import mul
 from typing import NamedTuple
 
 from moet.errors import CertificateError
-from moet.verify.checker.loops.equations import BITS, ONE
 from moet.verify.checker.loops.flowpipe.forms import up
+from moet.verify.checker.loops.intervals import BITS, ONE
 from moet.verify.checker.meter import Meter, cost
 
 Columns = list[list[int]]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from moet.verify.checker.documents.dynamics import ControlledAffine, ControlledEquations, Flow, Sides, Vector
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import BITS, ONE
 from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
 from moet.verify.checker.loops.flowpipe.program import memory_of, parameters_of, program_of
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, whole
+from moet.verify.checker.loops.intervals import BITS, ONE
 from moet.verify.checker.meter import Meter
 
 

@@ -17,7 +17,6 @@ from moet.verify.checker.documents.dynamics import Flow
 from moet.verify.checker.documents.laws import PlainLaws
 from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import ONE
 from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, Requirement, flowpipe
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
 from moet.verify.checker.loops.flowpipe.first import Left
@@ -51,6 +50,7 @@ from moet.verify.checker.loops.flowpipe.sets import (
     reduced,
     whole,
 )
+from moet.verify.checker.loops.intervals import ONE
 from moet.verify.checker.meter import Meter
 
 PART, SPLIT, END, CASES, NOBODY, GOAL = 64, 65, 66, 67, 68, 69

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine, Equations
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import BITS, Interval, Operations, Undefined, add, negative, rounded, times
+from moet.verify.checker.loops.equations import Operations
+from moet.verify.checker.loops.intervals import BITS, Interval, Undefined, add, negative, rounded, times
 from moet.verify.checker.meter import Meter
 
 __all__ = ["BITS", "EnclosureChecker", "rounded"]

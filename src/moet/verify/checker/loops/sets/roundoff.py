@@ -15,7 +15,8 @@ from typing import Any
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine, Equations
 from moet.verify.checker.documents.system import PlainSystem
-from moet.verify.checker.loops.equations import BITS, ONE, Interval, Operations, Undefined, rounded
+from moet.verify.checker.loops.equations import Operations
+from moet.verify.checker.loops.intervals import BITS, ONE, Interval, Undefined, rounded
 from moet.verify.checker.meter import Meter
 
 MAX_BOXES = 4000
