@@ -9,12 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from attack.soft import attack_soft
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moet import Mixture, Tree
 from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Box, Certificate, Closest, Proved, Refuted, Unknown, always, check, closest, equivalent
 from moet.verify.checker.exp_bounds import BITS, LARGEST, exponential
+from moet.verify.checker.inputs import soft as soft_checker
 from tests.random_models import random_mixture
 
 from .small import half_planes
@@ -189,3 +192,18 @@ def test_proofs_about_extreme_soft_models_hold_for_awkward_inputs(seed):
 @pytest.mark.parametrize("seed", [30000458, 30000578])  # steep gates at the least number; experts that tie
 def test_what_the_search_proves_of_nasty_soft_models_is_accepted(seed):
     attack_soft(seed)
+
+
+@given(st.floats(-1e6, 1e6), st.fractions(min_value=0, max_value=10**6), st.integers(-3, 3))
+def test_a_rounded_ball_has_the_ball_and_no_threshold_more(x, radius, step):
+    (ball,) = soft_checker._ball([Fraction(x)], radius)
+    low, high = Fraction(x) - radius, Fraction(x) + radius
+    assert ball.low <= low
+    assert high <= ball.high
+    for edge in (low, high):
+        t = float(edge + step * Fraction(float(np.spacing(abs(float(edge))))))
+        gets_left = ball.low < t or (ball.low == t and not ball.above)
+        assert gets_left == (low <= t)
+        assert (ball.high > t) == (high > t)
+        box = [soft_checker.Side(t, t)]
+        assert soft_checker._is_beside(box, [ball]) == (abs(Fraction(t) - Fraction(x)) >= radius)

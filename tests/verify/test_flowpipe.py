@@ -1,5 +1,9 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from moet import RegressionMixture
@@ -7,6 +11,11 @@ from moet.errors import CertificateError, InputError
 from moet.model.regression.tree import RegressionTree
 from moet.verify import Proved, Refuted, Unknown, check, meets, reaches, safe
 from moet.verify.checker.certificate import Certificate
+from moet.verify.checker.loops.flowpipe import conditions
+from moet.verify.checker.loops.flowpipe.claims import Condition, Norm
+from moet.verify.checker.loops.flowpipe.conditions import Where, holds
+from moet.verify.checker.loops.flowpipe.sets import Zonotope, whole
+from moet.verify.checker.meter import Meter
 from moet.verify.loops.flowpipe.tubes import proven_tubes
 from moet.verify.systems import SampledSystem
 from moet.verify.systems.controls import clipped, observed
@@ -254,3 +263,29 @@ def test_models_that_do_not_fit_are_refused_in_words():
     with pytest.raises(InputError, match="systems with actions"):
         meets(None, thermostat(), "x <= 1")
     assert everything().features == ("difference", "cosine")
+
+
+@given(st.integers(0, 2**32))
+def test_a_norm_that_is_bounded_sector_by_sector_is_bounded(seed):
+    """What holds by wide sides of a polygon holds of all points; what holds by all of its sides is found to hold."""
+    rng = np.random.default_rng(seed)
+    middle, columns = rng.normal(size=3), rng.normal(size=(4, 3)) * rng.choice([1e-3, 0.3])
+    points = middle + rng.uniform(-1, 1, (200, 4)).round(rng.integers(0, 3)) @ columns
+    row, rows, factor = rng.normal(size=3), rng.normal(size=(2, 3)), float(rng.uniform(0.1, 3))
+    values = points @ row + factor * np.hypot(*(points @ rows.T).T)
+    bound = float(values.max() + rng.choice([-1e-3, 1e-6, 0.05, 1.0]))
+    norm = Norm(Fraction(factor), [[Fraction(a) for a in line] for line in rows.tolist()])
+    condition = Condition([Fraction(a) for a in row.tolist()], [norm], Fraction(bound))
+    zonotope = Zonotope(
+        [whole(Fraction(v)) for v in middle.tolist()],
+        [[whole(Fraction(v)) for v in column] for column in columns.tolist()],
+    )
+    where = Where([(zonotope, [0] * 3)], [0] * 3, Meter())
+    line = conditions._line(where, condition, 3)
+    finely = all(
+        conditions._is_met(where, line._replace(row=conditions._plus(line.row, norm, side)))
+        for side in conditions._POLYGON
+    )
+    found = holds(where, [condition], 3) is None
+    assert found or not finely
+    assert not found or values.max() <= bound + 1e-9

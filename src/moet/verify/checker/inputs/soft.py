@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from math import lcm
+from math import inf, lcm, nextafter
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -40,11 +40,11 @@ _LARGE_WEIGHT = 2**64
 _LARGEST_LOGIT = 2**1020
 _MOST_WAITING = 10**7
 
-Number = Any  # a float or a Fraction: both are exact, and compare exactly
+Number = Any  # a float, or None where a side is open
 
 
 class Side(NamedTuple):
-    """What a feature may be; ``above``: greater than ``low``."""
+    """What a feature may be, between float64 numbers; ``above``: greater than ``low``."""
 
     low: Number
     high: Number
@@ -79,31 +79,37 @@ def check_equivalent(claim: claims.Equivalent, pair: Sequence[PlainModel], recor
         a, b = ({group[c] for c in bound.possible(box)} for bound, group in zip(bounds(), groups, strict=True))
         return len(a) == 1 and a == b
 
-    box = [Side(low, high) for low, high in zip(claim.box.lo, claim.box.hi, strict=True)]
-    _walk(records, box, agree, are_same=lambda: _are_same(*pair))
+    _walk(records, _sides(claim.box), agree, are_same=lambda: _are_same(*pair))
 
 
 def check_closest(claim: claims.Closest, model: PlainModel, records: Records) -> None:
     """Raise :class:`CertificateError` unless no leaf that the open ball meets may have a wanted answer."""
-    box, radius = [Side(low, high) for low, high in zip(claim.box.lo, claim.box.hi, strict=True)], claim.distance
-    whole = _bounded(claim.box) if radius is None else _in_ball(box, claim.point, radius)
+    box, radius = _sides(claim.box), claim.distance
+    ball = None if radius is None else _ball(claim.point, radius)
+    whole = _bounded(claim.box) if ball is None else _common(box, ball)
     if whole is None or radius == 0:
         return
-    reach = [Side(min(side.low, x), max(side.high, x)) for side, x in zip(whole, claim.point, strict=True)]
+    point = [float(x) for x in claim.point]
+    reach = [Side(min(side.low, x), max(side.high, x)) for side, x in zip(whole, point, strict=True)]
     bounds = _Bounds(model, reach, records)
     wanted = _wanted(claim, model, bounds)
 
     def keeps_away(box: Box) -> bool:
-        body = box if radius is None else _in_ball(box, claim.point, radius)
+        body = box if ball is None else _common(box, ball)
         return body is None or not bounds.possible(body) & wanted
 
-    _walk(records, box, keeps_away, lambda box: radius is not None and _distance(box, claim) >= radius)
+    def is_outside(box: Box) -> bool:
+        if radius is None or ball is None:
+            return False
+        return _is_beside(box, ball) or (claim.norm == "l1" and _sum_of_gaps(box, claim.point) >= radius)
+
+    _walk(records, box, keeps_away, is_outside)
 
 
 def _wanted(claim: claims.Closest, model: PlainModel, bounds: _Bounds) -> set[int]:
     if claim.answer is not None:
         return {c for c, label in enumerate(model.classes) if typed(label) == typed(claim.answer)}
-    own = bounds.possible([Side(x, x) for x in claim.point])
+    own = bounds.possible([Side(float(x), float(x)) for x in claim.point])
     if len(own) != 1:
         raise CertificateError("the answer at the point itself is too close to call")
     return set(range(len(model.classes))) - own
@@ -112,27 +118,64 @@ def _wanted(claim: claims.Closest, model: PlainModel, bounds: _Bounds) -> set[in
 def _bounded(body: claims.Body) -> Box:
     if None in body.lo or None in body.hi:
         raise CertificateError("proofs about soft models need a bounded domain")
-    return [Side(low, high) for low, high in zip(body.lo, body.hi, strict=True)]
+    return _sides(body)
 
 
-def _in_ball(box: Box, point: list[Fraction], radius: Fraction) -> Box | None:
-    """What a box and the closed ball of the largest change have in common, which that of the sum lies in."""
+def _sides(body: claims.Body) -> Box:
+    """The sides of a claim, which are float64 numbers."""
+    sides = zip(body.lo, body.hi, strict=True)
+    return [Side(None if low is None else float(low), None if high is None else float(high)) for low, high in sides]
+
+
+def _ball(point: list[Fraction], radius: Fraction) -> Box:
+    """Float64 numbers around the closed ball of the largest change, which that of the sum lies in.
+
+    No threshold lies between a side and what it was rounded to.
+    """
+    sides = []
+    for x in point:
+        low, high = _below(x - radius), -_below(-x - radius)
+        sides.append(Side(low, high, low > -inf and Fraction(low) != x - radius))
+    return sides
+
+
+def _below(value: Fraction) -> float:
+    """The largest float64 number that is not above; minus infinity if there is none."""
+    if value >= 2**1023:
+        return float(2**1023)
+    if value < -(2**1023):
+        return -inf
+    near = float(value)
+    return near if Fraction(near) <= value else nextafter(near, -inf)
+
+
+def _common(box: Box, ball: Box) -> Box | None:
+    """What a box and a ball have in common; None if that is nothing."""
     inside = []
-    for (low, high, above), x in zip(box, point, strict=True):
-        cut_low, cut_high = low is None or low < x - radius, high is None or high > x + radius
-        side = Side(x - radius if cut_low else low, x + radius if cut_high else high, above and not cut_low)
+    for (low, high, above), (least, most, beyond) in zip(box, ball, strict=True):
+        cut = low is None or low < least or (low == least and beyond)
+        side = Side(least if cut else low, most if high is None or high > most else high, beyond if cut else above)
         if side.low > side.high:
             return None
         inside.append(side)
     return inside
 
 
-def _distance(box: Box, claim: claims.Closest) -> Fraction:
+def _is_beside(box: Box, ball: Box) -> bool:
+    """Whether some feature is not in the inside of a ball: as far from its centre as the ball is large, or further."""
+    for (low, high, _), (least, most, _) in zip(box, ball, strict=True):
+        if (low is not None and low >= most) or (high is not None and high <= least):
+            return True
+    return False
+
+
+def _sum_of_gaps(box: Box, point: list[Fraction]) -> Fraction:
+    """How far a box is from a point, by the sum of all changes."""
     gaps = [
         Fraction(low) - x if low is not None and x < low else x - Fraction(high) if high is not None and x > high else 0
-        for (low, high, _), x in zip(box, claim.point, strict=True)
+        for (low, high, _), x in zip(box, point, strict=True)
     ]
-    return Fraction(max(gaps)) if claim.norm == "linf" else Fraction(sum(gaps))
+    return Fraction(sum(gaps))
 
 
 def _walk(
