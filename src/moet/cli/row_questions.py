@@ -46,7 +46,7 @@ class Ask:
 
     def monotone(self, column: str, direction: Literal["increasing", "decreasing"], answer: str | None) -> NoReturn:
         """Whether more of a column never takes an answer away."""
-        from moet.verify.rows.questions import monotone
+        from moet.verify.rows.pairs import monotone
 
         mixture = self._mixture()
         if answer is None:
@@ -60,7 +60,7 @@ class Ask:
 
     def ignores(self, texts: list[str]) -> NoReturn:
         """Whether a change of columns never changes the answer."""
-        from moet.verify.rows.questions import ignores
+        from moet.verify.rows.pairs import ignores
 
         mixture = self._mixture()
         columns = [name for text in texts for name in columns_of(text, mixture)]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from moet.verify.rows.changes import recourse
-    from moet.verify.rows.questions import ignores, monotone
+    from moet.verify.rows.pairs import ignores, monotone
     from moet.verify.rows.robustness import robust
     from moet.verify.spec import Spec
 
@@ -79,7 +79,7 @@ _HOME = {
     "range": "outputs.extent",
     **dict.fromkeys(["Closest", "Differences", "Proved", "Range", "Recourse", "Refuted", "Robust"], "result"),
     **dict.fromkeys(["Trace", "Unknown", "Verdict"], "result"),
-    **dict.fromkeys(["ignores", "monotone"], "rows.questions"),
+    **dict.fromkeys(["ignores", "monotone"], "rows.pairs"),
     "recourse": "rows.changes",
     "robust": "rows.robustness",
     **dict.fromkeys(["meets", "reaches", "safe"], "loops.questions"),

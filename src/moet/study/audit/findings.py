@@ -14,7 +14,7 @@ from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.progress import progress_bar
 from moet.verify.result import Robust, Verdict
-from moet.verify.rows.questions import Direction, ignores, monotone
+from moet.verify.rows.pairs import Direction, ignores, monotone
 from moet.verify.rows.robustness import robust
 
 RADII = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)
