@@ -19,7 +19,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from moet import MoETClassifier
 
-MODELS = ("gradient boosting", "default", "8 experts of depth 6")
+MODELS = ("gradient boosting", "default", "8 experts of depth 6", "60 boosted trees")
+
+
+BOOSTED: Any = {"training": "boosting", "max_iter": 0, "max_samples": 0.5, "max_features": 0.5}
+"""Trees that each see half of the rows and columns, behind a uniform gate."""
 
 
 def table(n_rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -34,6 +38,8 @@ def model(name: str) -> Any:
     """One of ``MODELS``, unfitted."""
     if name == "gradient boosting":
         return HistGradientBoostingClassifier(random_state=0)
+    if name == "60 boosted trees":
+        return MoETClassifier(60, 6, **BOOSTED, random_state=0)
     return MoETClassifier(random_state=0) if name == "default" else MoETClassifier(8, 6, random_state=0)
 
 

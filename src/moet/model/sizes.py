@@ -67,10 +67,14 @@ def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
     """
     least = max(one.score for one in tried) - tolerance
     good = [k for k, one in enumerate(tried) if one.score >= least]
-    usual = [k for k in good if tried[k][:2] not in WIDE_SIZES]
+    usual = [k for k in good if not _is_wide(tried[k])]
     if not usual:
         return max(good, key=lambda k: tried[k].score)
     return min(usual, key=lambda k: (tried[k].leaves, -tried[k].score, k))
+
+
+def _is_wide(one: Tried) -> bool:
+    return (one.experts, one.depth) in WIDE_SIZES
 
 
 def stalled(tried: Sequence[Tried], tolerance: float) -> bool:
@@ -156,6 +160,8 @@ class Contest(Generic[E]):
                     break
                 if stalled(tried, tolerance):
                     waiting = []
+                if _is_wide(tried[-1]) and tried[-1].score < max(one.score for one in tried) - tolerance:
+                    further = []
         taken = smallest_within(tried, tolerance)
         return Chosen(clone(asked[taken]).fit(X, y), tuple(tried), taken, tolerance)
 
