@@ -5,9 +5,10 @@ The public names are loaded on first use, so that ``import moet`` and ``moet --h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from moet.lazy import loader
+
+TYPE_CHECKING = False
+"""As in ``typing``, whose import takes longer than all else here: an interrupt in it would end in a traceback."""
 
 if TYPE_CHECKING:
     from moet import distill, envs, explain, export, shield, study, teachers, verify

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # the first module of all: what it imports is imported before an interrupt is caught
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
 
 def loader(package: str, homes: Mapping[str, str], parts: Iterable[str] = ()) -> Callable[[str], Any]:

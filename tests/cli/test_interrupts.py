@@ -1,6 +1,7 @@
 """Where a signal can get lost, and that it does not."""
 
 import _thread
+import ast
 import contextlib
 import functools
 import operator
@@ -184,3 +185,35 @@ for _ in range(300):
 print(set(codes))
 """
     assert run([sys.executable, "-c", PRELUDE + code, tmp_path / "fifo"], check=True).stdout == "{130}\n"
+
+
+IMPORTING = """
+import contextlib, signal, sys
+class Swallowing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "moet.cli.app":
+            with contextlib.suppress(BaseException):
+                signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Swallowing())
+sys.argv = ["moet", "--help"]
+from moet.__main__ import main
+"""
+
+
+def test_an_interrupt_while_the_command_is_imported_ends_it_though_somebody_swallows_it():
+    ended = run([sys.executable, "-c", f"{IMPORTING}\nmain()"])
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "moet: interrupted\n")
+
+
+@pytest.mark.parametrize("way", ["signal.SIG_IGN", "lambda *_: None"])
+def test_an_interrupt_that_is_handled_otherwise_is_left_to_that(way):
+    ended = run([sys.executable, "-c", f"{IMPORTING}\nsignal.signal(signal.SIGINT, {way})\nmain()"])
+    assert ended.returncode == 0
+    assert "Usage" in ended.stdout
+
+
+def test_what_python_imports_before_an_interrupt_is_caught_is_there_already():
+    """``typing`` takes longer than all else: an interrupt in it would end in a traceback."""
+    code = "import sys; before = set(sys.modules); import moet.__main__; print({*sys.modules} - before)"
+    new = ast.literal_eval(run([sys.executable, "-c", code], check=True).stdout)
+    assert not new & {"typing", "re", "signal", "enum", "collections"}
