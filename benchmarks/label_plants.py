@@ -2,8 +2,8 @@
 
     python benchmarks/label_plants.py --cpu-limit 30
 
-The plants are those of Schilling et al. 2023 (cart-pole, quadrotor; the wind of the quadrotor does not change here), a
-heater and a tank. The tree of the cart-pole is the published one; the others are fitted here to a law, seed 0.
+The plants are those of Schilling et al. 2023 (cart-pole, and quadrotor with its wind that changes), and a tank. The
+tree of the cart-pole is the published one; the others are fitted here to a law, seed 0.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def cartpole_tree() -> Mixture:
 
 
 def quadrotor() -> systems.SampledSystem:
-    """Six states, eight actions, in a wind."""
+    """Six states, eight actions, in a wind that changes three times."""
+    wind = [("0.25", "-0.25")] * 10 + [("0.25", "0.25")] * 10 + [("0", "0.25")] * 5 + [("-0.25", "0.25")]
     actions = {
         f"{k}": {
             "tilt": "0.1" if k & 1 else "-0.1",
@@ -61,8 +62,8 @@ def quadrotor() -> systems.SampledSystem:
     return systems.SampledSystem(
         "quadrotor",
         flow={
-            "px": "vx - 0.25",
-            "py": "vy + 0.25",
+            "px": "vx - wx",
+            "py": "vy - wy",
             "pz": "vz",
             "vx": "9.81 * tan(tilt)",
             "vy": "-9.81 * tan(roll)",
@@ -70,6 +71,7 @@ def quadrotor() -> systems.SampledSystem:
         },
         actions=actions,
         period="0.2",
+        schedule={"wx": [x for x, _ in wind], "wy": [y for _, y in wind]},
         initial={"px": ("-0.05", "0.05"), "py": ("-0.05", "0.05"), "pz": 0, "vx": 0, "vy": 0, "vz": 0},
     )
 
@@ -78,7 +80,7 @@ def quadrotor_tree() -> DecisionTreeClassifier:
     """Depth ten, fitted to 500 samples of a law that keeps the place."""
     rows = np.random.default_rng(0).uniform(-1, 1, (500, 6)) * [0.5, 0.5, 0.5, 1, 1, 1]
     px, py, pz, vx, vy, vz = rows.T
-    wanted = (px + 1.2 * (vx - 0.25) < 0) + 2 * (py + 1.2 * (vy + 0.25) > 0) + 4 * (pz + 1.2 * vz < 0)
+    wanted = (px + 1.2 * vx < 0) + 2 * (py + 1.2 * vy > 0) + 4 * (pz + 1.2 * vz < 0)
     return DecisionTreeClassifier(max_depth=10, random_state=0).fit(rows, wanted)
 
 
