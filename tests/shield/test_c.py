@@ -1,5 +1,6 @@
 """Shields in C: the same decisions to the bit, whatever the compiler may fuse."""
 
+import copy
 import shutil
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 from moet.errors import ExportError
 from moet.shield.c_header import c
+from moet.shield.kernel import packed
+from moet.shield.look_ahead import _tables
 from tests.export.test_c import has_fused_multiply_add
 from tests.processes import run as run_process
 
@@ -121,3 +124,21 @@ def test_the_self_test_passes_in_c_and_in_cpp11(request, tmp_path, which, compil
     run_process([compiler, *strict, *flags, str(source), "-o", str(tmp_path / "main"), "-lm"], check=True)
     if flags == ["-O0"] or has_fused_multiply_add():
         assert run_process([tmp_path / "main"]).returncode == 0
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_where_the_set_is_empty_only_the_policy_acts(cart_shield, tmp_path):
+    claimed = cart_shield.certificate.claim["shield"]
+    tables = cart_shield.tables
+    empty = copy.copy(cart_shield)
+    empty.tables = _tables(
+        {**claimed, "limits": [None] * len(claimed["limits"])},
+        *(cart_shield.policy, cart_shield.system, tables.rows, tables.safe_rows),
+    )
+    empty._packed = packed(empty.tables)
+    rows = rows_for(empty, 100)[3:]
+    told = answers_in_c(empty, tmp_path, rows, "-Wpedantic")
+    d = empty.system.n_states
+    assert not told[:, 1].any()
+    assert np.array_equal(told[:, 0], empty.act_many(rows[:, :d], rows[:, d].astype(int)))

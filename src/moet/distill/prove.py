@@ -37,7 +37,7 @@ from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
-FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 8.0, 35.0
+FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 15.0, 40.0
 """Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
 
 

@@ -3,7 +3,8 @@
 What keeps a policy from being proved is mostly that it damps one state too little. To move only that state's weights
 costs far less fidelity than to move all of them. A way is judged by simulation, which is cheap: how far it may be
 followed until too much fidelity is lost, and how well the policy there comes to rest. Proofs are dear: the way that
-comes to rest best is asked about first, and each of the others only where it is more faithful than what is proved.
+comes to rest best is asked about first, each of the others next, and then how much less of those that are proved will
+do, the most faithful first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ALL = "line"
 HALVINGS = 3
 """How often a share that is proved is brought closer to the student."""
 
-_RUNS, _STEPS, _WIDER = 24, 500, 6.0
+_RUNS, _STEPS, _WIDER = 60, 500, 6.0
 _LOOKS = 5
 """How often the share at which too much fidelity is lost is halved for."""
 
@@ -79,13 +80,19 @@ class Search:
         self._policy, self._teacher, self._system, self._ask = policy, teacher, system, ask
 
     def run(self, least: float, is_over: Callable[[], bool]) -> None:
-        """Ask until all ways are done or time is up; policies below this fidelity are not worth a question."""
-        best = least
+        """Ask until all ways are done or time is up; policies below this fidelity are not worth a question.
+
+        Every way is asked about once before any is looked at more closely, the most faithful that is proved first.
+        """
+        proved: list[tuple[float, Stop]] = []
         for stop in sorted(self._stops(least), key=lambda stop: stop.unrest):
-            share = stop.share if best == least else self._furthest(stop.way, best)
-            if share > 0.0 and not is_over():
-                for is_proved, faithful in self._closer(stop.way, share, is_over):
-                    best = max(best, faithful) if is_proved else best
+            if is_over():
+                return
+            is_proved, faithful = self._ask(stop.way, stop.share)
+            if is_proved:
+                proved.append((faithful, stop))
+        for _, stop in sorted(proved, key=lambda one: -one[0]):
+            self._closer(stop, is_over)
 
     def _stops(self, least: float) -> Iterator[Stop]:
         for way in ways_of(self._system):
@@ -93,18 +100,14 @@ class Search:
             if share > 0.0:
                 yield Stop(way, share, unrest(self._policy(share * way.moves), self._system))
 
-    def _closer(self, way: Way, share: float, is_over: Callable[[], bool]) -> Iterator[Judged]:
-        """Ask how far the way may be followed, and if that is proved, how much less will do."""
-        found = self._ask(way, share)
-        yield found
-        near, far = 0.0, share
-        for _ in range(HALVINGS if found[0] else 0):
+    def _closer(self, stop: Stop, is_over: Callable[[], bool]) -> None:
+        """Ask how much less than what is proved will do."""
+        near, far = 0.0, stop.share
+        for _ in range(HALVINGS):
             if is_over():
                 return
             middle = (near + far) / 2
-            found = self._ask(way, middle)
-            yield found
-            near, far = (near, middle) if found[0] else (middle, far)
+            near, far = (near, middle) if self._ask(stop.way, middle)[0] else (middle, far)
 
     def _furthest(self, way: Way, least: float) -> float:
         """The largest share at which a simulated policy is as faithful as that."""

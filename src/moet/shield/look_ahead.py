@@ -158,10 +158,15 @@ def _tables(claimed: dict[str, Any], mixture: Mixture, system: System, rows: Arr
         sines=sines,
         cosines=cosines,
         rows=np.ascontiguousarray(rows, np.float64),
-        limits=np.array([cell for cell in claimed["limits"] if cell is not None], np.float64),
+        limits=np.array(_cells(claimed["limits"]) or [[-np.finfo(float).max] * len(claimed["spreads"])]),
         safe_rows=np.array(safe_rows, np.float64).reshape(-1, system.n_states),
         actions=np.array(system.actions_of(mixture), np.int64)[flat.leaf_class],
     )
+
+
+def _cells(limits: Sequence[Sequence[float] | None]) -> list[Sequence[float]]:
+    """Polytopes that are not empty. If all are, the kernel is given one that no state is in: C has no empty arrays."""
+    return [cell for cell in limits if cell is not None]
 
 
 _NUMBERS = (

@@ -32,6 +32,7 @@ REFINEMENTS = (
     Fineness(10, 1, 4, settles=True),
     Fineness(8, 2, 4),
     Fineness(8, 4, 8),
+    Fineness(10, 2, 4, n_pulled=10),
     Fineness(10, 8, 16),
     Fineness(10, 16, 32),
     Fineness(12, 32, 32),

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moet.model.mixture import Mixture
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
@@ -13,7 +16,7 @@ from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
 from moet.verify.loops.sets.post import MANY, Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.template import Template, contracting, looking_ahead, settling_time, slices
+from moet.verify.loops.sets.template import Template, contracting, looking_ahead, pulled_back, settling_time, slices
 from moet.verify.loops.simulation import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.system import System
@@ -22,7 +25,8 @@ from moet.verify.systems.system import System
 class Fineness(NamedTuple):
     """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure, splits of a path.
 
-    ``settles`` is for loops that settle whatever the policy does: their sets have sides that look ahead.
+    ``settles`` is for loops that settle whatever the policy does: their sets have sides that look ahead. Others have
+    sides along which limits of the safe set are followed back ``n_pulled`` times, ``n_steps`` steps each.
     """
 
     n_steps: int
@@ -30,6 +34,7 @@ class Fineness(NamedTuple):
     n_pieces: int
     most_splits: int = MANY
     settles: bool = False
+    n_pulled: int = 0
 
 
 _N_POWERS = 4
@@ -116,7 +121,15 @@ def propagation_of(
         goes_on = steps is None or steps > setting.n_steps
         directions = looking_ahead(system.fitted_matrix(low, high), _N_POWERS if goes_on else 0)
     else:
-        directions = contracting(*linearised(system, low, high, deadline), direction)
+        linear = (*linearised(system, low, high, deadline), direction)
+        pulled = pulled_back(*linear, _limited(system), setting.n_steps, setting.n_pulled)
+        directions = np.concatenate([contracting(*linear), pulled])
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
     template = Template(direction, edges, directions)
     return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits, workers), enclosures)
+
+
+def _limited(system: System) -> NDArray[np.float64]:
+    """What conditions of the safe set are about, each once whichever way it is limited."""
+    rows = {max(half.coefficients, tuple(-a for a in half.coefficients)): None for half in system.safe}
+    return np.array([[float(a) for a in row] for row in rows]).reshape(-1, system.n_states)

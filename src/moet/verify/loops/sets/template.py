@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,21 +118,63 @@ def _separation(values: Floats, later: NDArray[np.bool_]) -> tuple[float, float]
     return score[best] / len(values), float(values[order[best]] + values[order[following]]) / 2
 
 
-def contracting(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
-    """Directions in which a loop contracts whose policy is the sign of a direction, and their negatives."""
-    d = len(matrix)
-    rows = [direction - direction @ (matrix - np.eye(d))]
+class Hidden(NamedTuple):
+    """A loop of one input in the coordinates z = Cx, CB = 0, and s, the slice: z' = Fz + gs, and x of (z, s)."""
+
+    coordinates: Floats
+    matrix: Floats
+    effect: Floats
+    back: Floats
+
+    def row(self, c: Floats, direction: Floats) -> Floats:
+        """Row of states that is c·z halfway through a step."""
+        return c @ self.coordinates + 0.5 * (c @ self.effect) * direction
+
+
+def hidden_part(matrix: Floats, offsets: Floats, direction: Floats) -> Hidden | None:
+    """What a loop does whatever its input does; None if it has several inputs, or none that the slice sees."""
     effects, strengths = np.linalg.svd(offsets - offsets.mean(axis=0))[1:][::-1]
     one_input = strengths[0] > 0 and (strengths[1:] < 1e-6 * strengths[0]).all() and abs(direction @ effects[0]) > 0
-    if one_input:
-        hidden = effects[1:]  # C: the directions that the input does not move
-        seen = hidden @ matrix @ np.linalg.inv(np.vstack([hidden, direction]))
-        values, vectors = np.linalg.eig(seen[:, :-1].T)
-        rows += [c @ hidden + 0.5 * (c @ seen[:, -1]) * direction for c in _real_directions(values, vectors)]
+    if not one_input:
+        return None
+    back = np.linalg.inv(np.vstack([effects[1:], direction]))
+    seen = effects[1:] @ matrix @ back
+    return Hidden(effects[1:], seen[:, :-1], seen[:, -1], back)
+
+
+def contracting(matrix: Floats, offsets: Floats, direction: Floats) -> Floats:
+    """Directions in which a loop contracts whose policy is the sign of a direction, and their negatives."""
+    rows = [direction - direction @ (matrix - np.eye(len(matrix)))]
+    hidden = hidden_part(matrix, offsets, direction)
+    if hidden is not None:
+        rows += [hidden.row(c, direction) for c in _real_directions(*np.linalg.eig(hidden.matrix.T))]
     else:
         rows += _real_directions(*np.linalg.eig(matrix.T))
-    lengths = np.linalg.norm(rows, axis=1)
-    kept = [row / length for row, length in zip(rows, lengths, strict=True) if length > 1e-9]
+    return _both_ways(rows, len(matrix))
+
+
+def pulled_back(matrix: Floats, offsets: Floats, direction: Floats, limited: Floats, every: int, count: int) -> Floats:
+    """Directions that tell, some steps ahead, what will be limited, and their negatives; none for several inputs.
+
+    A relay that switches at s = 0 brings s' = s + v, where v is what a step adds to it by itself, to v on average. So
+    limits a·x of the safe set are followed back through z' = Fz + gv, every so many steps and so many times: a bound of
+    one row is one of the row before it, that many steps later, but for what the switching adds. Bounds of modes one by
+    one, as :func:`contracting` has them, add up instead.
+    """
+    hidden = hidden_part(matrix, offsets, direction)
+    if hidden is None:
+        return np.empty((0, len(matrix)))
+    drift = 0.5 * direction @ (matrix - np.eye(len(matrix))) @ hidden.back
+    loop = hidden.matrix + np.outer(hidden.effect, drift[:-1]) / (1 - drift[-1])
+    powers = [np.linalg.matrix_power(loop, every * j) for j in range(count)]
+    rows = [hidden.row(a @ hidden.back[:, :-1] @ power, direction) for a in limited for power in powers]
+    return _both_ways(rows, len(matrix))
+
+
+def _both_ways(rows: list[Floats], d: int) -> Floats:
+    """Rows of length one, then their negatives."""
+    lengths = [np.linalg.norm(row) for row in rows]
+    kept = [row / length for row, length in zip(rows, lengths, strict=True) if 1e-9 < length < np.inf]
     return np.array([*kept, *(-row for row in kept)]).reshape(-1, d)
 
 

@@ -28,14 +28,16 @@ SHARES = (0.75, 0.5, 0.25)
 """How far out runs begin, as shares of the way to the limit of a state; the first that is proved is kept."""
 
 _SIMULATED_STEPS = 600
-_SETTINGS = tuple(setting for setting in REFINEMENTS if not setting.settles)[:2]
-"""Coarse ones: what they do not prove is not worth the time here."""
+_UNSETTLED = [setting for setting in REFINEMENTS if not setting.settles]
+_WIDE = tuple(setting for setting in _UNSETTLED if not setting.n_pulled)[:2]
+_NARROW = (_UNSETTLED[0], *(setting for setting in _UNSETTLED if setting.n_pulled))
+"""Coarse settings, for sets that are to be large, and for proofs only: what they do not prove is not worth the time."""
 
 
 def widened(mixture: Mixture, system: System, deadline: Deadline, *, widen: bool = True, workers: int = 1) -> Verdict:
     """Prove a policy safe for ever with a set that is as large as it was found to be."""
     box = list(system.initial)
-    best = _proof(mixture, system, [box], deadline, workers)
+    best = _proof(mixture, system, [box], _WIDE if widen else _NARROW, deadline, workers)
     if not widen or not isinstance(best, Proved):
         return best
     boxes = [box]
@@ -43,7 +45,7 @@ def widened(mixture: Mixture, system: System, deadline: Deadline, *, widen: bool
         for one in wider:
             if deadline.passed:
                 return best
-            found = _proof(mixture, system, [*boxes, one], deadline, workers)
+            found = _proof(mixture, system, [*boxes, one], _WIDE, deadline, workers)
             if isinstance(found, Proved):
                 best, boxes = found, [*boxes, one]
                 break
@@ -71,14 +73,19 @@ def _limited(system: System) -> NDArray[np.bool_]:
 
 
 def _proof(
-    mixture: Mixture, system: System, boxes: Sequence[Sequence[Side]], deadline: Deadline, workers: int
+    mixture: Mixture,
+    system: System,
+    boxes: Sequence[Sequence[Side]],
+    settings: Sequence[Fineness],
+    deadline: Deadline,
+    workers: int,
 ) -> Verdict:
     """An invariant around runs that begin in these boxes, by the first setting that has one."""
     runs = _runs(mixture, system, boxes, deadline)
     if runs is None:
         return Unknown(reason="simulated runs leave the safe set")
     reason = "time is up"
-    for setting in _SETTINGS:
+    for setting in settings:
         effort = Effort()
         try:
             found = _attempt(mixture, system, runs, setting, deadline, effort, workers)
