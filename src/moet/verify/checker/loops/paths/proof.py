@@ -30,7 +30,6 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import ldexp
 from operator import getitem, le
 
@@ -193,17 +192,18 @@ class _Walk:
         named = {e: self.pieces.left(e, nodes) for e, nodes in chosen}
         self._push(t, self.pieces.merged([part for _, part in sorted((split | named).items())]))
 
-    def _behind(self, t: int, multipliers: Multipliers) -> Iterator[int]:
+    def _behind(self, t: int, multipliers: Multipliers) -> list[int]:
         """Experts that nobody chooses at time t, for each row says by itself that another one is ahead everywhere."""
         n_experts, first = self.loop.n_experts, t * self.per_step
-        logits, ahead = self._logits(t), self.loop.ahead
+        logits, ahead, found = self._logits(t), self.loop.ahead, []
         for name, number in multipliers:
             e, j = divmod(name - first, n_experts)
             if number != 1.0 or not 0 <= e < n_experts or e == j:
                 raise CertificateError(f"row {name} does not rule out an expert at time {t}")
             if logits[j] - logits[e] < ahead(t, e, j):
                 raise CertificateError(f"expert {j} is not ahead of expert {e} everywhere at time {t}")
-            yield e
+            found.append(e)
+        return found
 
     def _unreached(self, t: int, e: int, multipliers: Multipliers) -> Nodes:
         """Nodes of expert e's tree that nobody gets to at time t, by the last test on the way to each."""

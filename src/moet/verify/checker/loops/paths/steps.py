@@ -111,6 +111,7 @@ class Steps:
         self.x_denominator = self._denominator(side for sides in self.box for side in sides)
         self.low = [over(self.x_denominator, low) for low, _ in self.box]
         self.high = [over(self.x_denominator, high) for _, high in self.box]
+        self._middles, self._widths = list(map(add, self.low, self.high)), list(map(sub, self.high, self.low))
         # steps, over a power of one denominator
         step = self.step = self._denominator([*self.radius, *(v for row in (*matrix, *offsets) for v in row)])
         longest = self.steps * step.bit_length()
@@ -218,7 +219,8 @@ class Steps:
 
     def least(self, row: list[int]) -> int:
         """Least value of a row in the box of first states, times their denominator."""
-        return sum([a * (low if a > 0 else high) for a, low, high in zip(row, self.low, self.high, strict=True)])
+        # twice that is row·(low + high) - |row|·(high - low), which Python adds up faster than it chooses sides
+        return (sum(map(mul, row, self._middles)) - sum(map(mul, map(abs, row), self._widths))) >> 1
 
     def row_of(self, t: int, function: list[int], denominator: int) -> list[int]:
         """Linear part of a function at time t."""
