@@ -32,6 +32,9 @@ def test_questions_of_an_auditor(loans, run, tmp_path):
     assert {name for name in first if first[name] != second[name]} == {"Duration"}
     assert run("verify", model, "--always", "good", "--where", "Sex = male, Duration <= 12").exit_code == 0
     assert run("verify", model, "--robust", table, "--radius", "Age=3, Sex=1").exit_code == 0
+    share, per_cent = (run("verify", model, "--robust", table, "--radius", text) for text in ("0.01", "1%"))
+    assert share.exit_code == per_cent.exit_code != 2
+    assert share.stdout.splitlines()[0].replace("0.01", "1%") == per_cent.stdout.splitlines()[0]
 
 
 def test_recourse_from_the_command_line(loans, run):

@@ -163,13 +163,16 @@ def _tell_robust(found: Robust, n: int, radius: str) -> None:
 
 
 def amounts(text: str, mixture: BaseMixture) -> float | dict[str, float]:
-    """Read one number, or numbers by column."""
+    """Read one number (``1%`` is 0.01), or numbers by column."""
     from moet.model.words import parts_of
 
     try:
         if "=" not in text:
-            return float(text)
+            whole = text.strip()
+            return float(whole[:-1]) / 100 if whole.endswith("%") else float(whole)
         parts = (part.rpartition("=") for part in parts_of(text) if part)
         return {column: float(value) for name, _, value in parts for column in columns_of(name, mixture) or [name]}
     except ValueError:
-        raise InputError(f'expected a number, or numbers by column such as "Age=2, Duration=3", got {text!r}') from None
+        raise InputError(
+            f'expected a number such as 0.01 or 1%, or numbers by column such as "Age=2, Duration=3", got {text!r}'
+        ) from None
