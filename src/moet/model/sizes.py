@@ -179,8 +179,8 @@ def choose_size(
     """Fit the smallest mixture whose accuracy on held-out rows is within a tolerance of the best.
 
     The tolerance is half a point of accuracy, or, of hard mixtures, one standard error of the best if that is more.
-    Hard ones of many experts with few leaves are tried, too, and taken if no other does. Who wants a soft one wants
-    accuracy: large boosted ones are tried.
+    Of hard ones, a linear start with one leaf per class is tried, too, and many experts with few leaves, which are
+    taken if no other does. Who wants a soft one wants accuracy: large boosted ones are tried.
 
     Parameters
     ----------
@@ -208,7 +208,8 @@ def choose_size(
     rows, labels = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64), np.asarray(y)
     chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
     students = [MoETClassifier(*size, **chosen_by_user) for size in candidate_sizes(len(np.unique(y)))]
-    large = [MoETClassifier(**one | chosen_by_user) for one in _further(prediction, len(y), chosen_by_user)]
+    further = _further(prediction, len(y), len(np.unique(y)), chosen_by_user)
+    large = [MoETClassifier(**one | chosen_by_user) for one in further]
     contest = Contest[MoETClassifier](
         judge=lambda student, parts: _tried(student, rows, labels, parts),
         what="accuracy",
@@ -218,11 +219,18 @@ def choose_size(
     return contest.run(students, X, y, budget=budget, seed=seed, verbose=verbose, large=large)
 
 
-def _further(prediction: Prediction, n_rows: int, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _further(prediction: Prediction, n_rows: int, n_classes: int, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is tried after all sizes: many experts of a hard mixture, and large boosted soft ones."""
-    if prediction == "hard":
-        return [{"n_experts": experts, "max_depth": depth} for experts, depth in WIDE_SIZES]
-    return [] if chosen.get("monotone") else large_settings(n_rows)
+    if prediction == "soft":
+        return [] if chosen.get("monotone") else large_settings(n_rows)
+    linear = {
+        "n_experts": n_classes,
+        "max_depth": 0,
+        "init": "linear",
+        "n_init": 1,
+    }  # logistic regression, to begin with
+    wide = [{"n_experts": experts, "max_depth": depth} for experts, depth in WIDE_SIZES]
+    return [linear, *wide] if 2 < n_classes <= WIDE_SIZES[-1][0] else wide
 
 
 def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
