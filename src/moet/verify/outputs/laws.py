@@ -27,7 +27,10 @@ def hard_laws(model: Any) -> RegressionMixture:
     """The mixture of laws that ``model`` is or holds; one whose experts are averaged has no laws to ask about."""
     mixture = as_model(model)
     if not isinstance(mixture, RegressionMixture):
-        raise ModelError("this model answers with labels, and this question is about numbers: ask verify.always")
+        raise ModelError(
+            "this model answers with labels, and this question is about numbers; ask which labels it gives with "
+            "verify.always (moet verify MODEL --always LABEL)"
+        )
     if mixture.prediction == "soft" and mixture.n_experts > 1:
         raise InputError(
             "this model averages its experts, and what is proved about numbers is about the law of one expert; "
