@@ -40,7 +40,7 @@ def test_nothing_is_imported_because_a_file_says_so(run, stranger, name):
     for command in (("evaluate", path), ("watch", path), ("tune", path, "-o", stranger / "q.moet.json")):
         refused = run(*command)
         assert refused.exit_code == Exit.USAGE
-        assert "not registered here; name it: --env NAME" in refused.stderr
+        assert "not registered here or names a module or a file" in refused.stderr
     for question in (lambda: evaluate(path), lambda: tune(path), lambda: Policy.load(path)):
         with pytest.raises(InputError, match="not registered here"):
             question()

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet.envs import Batch, resolve
+from moet.envs.cut import cut_short
 from moet.errors import TaskError
 
 NAMES = ["cartpole", "acrobot", "mountaincar", "pendulum", "gridworld-5", "lunarlander"]
@@ -98,10 +99,10 @@ def test_wrong_numbers_of_seeds_are_refused(name: str) -> None:
 
 
 @settings(max_examples=25)
-@given(st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5"]), st.data())
-def test_restarts_and_drops_in_any_order_change_no_episode(name: str, data: st.DataObject) -> None:
+@given(st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5"]), st.booleans(), st.data())
+def test_restarts_and_drops_in_any_order_change_no_episode(name: str, is_cut: bool, data: st.DataObject) -> None:
     """Each place of the batch is replayed alone from the seed and the actions it was given."""
-    task = resolve(name)
+    task = cut_short(resolve(name), 3) if is_cut else resolve(name)
     batch = task.batch()
     n = data.draw(st.integers(1, 4))
     history = [(seed, []) for seed in range(n)]
@@ -121,6 +122,7 @@ def test_restarts_and_drops_in_any_order_change_no_episode(name: str, data: st.D
             taken.append(action)
         rows, _, terminated, truncated = batch.step(actions)
         finished = terminated | truncated
+        assert not is_cut or all(done or len(taken) < 3 for done, (_, taken) in zip(finished, history, strict=True))
     for row, (seed, taken) in zip(rows, history, strict=True):
         alone = task.batch()
         alone.reset([seed])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from moet import Mixture, Tree, save
-from moet.distill import Policy
+from moet.distill import Policy, evaluate
 from moet.envs import resolve
 from moet.envs.names import parse_name
-from moet.errors import TaskError
+from moet.errors import InputError, TaskError
 
 
 def test_settings_reach_the_environment_and_stay_in_the_name():
@@ -70,3 +70,12 @@ def test_a_policy_with_settings_in_its_name_plays_without_being_told_them(tmp_pa
     policy = Policy.load(tmp_path / "p.moet.json")
     assert policy.task.name == task
     assert policy.env_action(0) == 2
+
+
+@pytest.mark.parametrize("value", ["'/tmp/a.xml'", "'../a.xml'", "'~/a.xml'", "['b/c']", r"'a\\b'"])
+def test_a_model_file_names_no_file_that_an_environment_would_read(value):
+    leaf = Tree.leaf([1.0, 0.0])
+    provenance = {"task": f"CartPole-v1(xml_file={value})"}
+    model = Mixture(np.zeros((1, 4)), [0.0], [leaf], ["left", "right"], provenance=provenance)
+    with pytest.raises(InputError, match="names a module or a file"):
+        evaluate(model)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moet.envs.catalog import imports_nothing, resolve
+from moet.envs.catalog import is_harmless, resolve
 from moet.envs.columns import Seen
 from moet.envs.spaces import as_rows, one_by_one
 from moet.envs.task import FeatureFunction, Floats, Task
@@ -241,19 +241,21 @@ def _check_kind(model: Model, task: Task) -> None:
 
 
 def task_of_model(model: Model, what: object = "this policy", features: FeatureFunction | None = None) -> Task:
-    """The task that a model says it was made for, if nothing must be imported to know it.
+    """The task that a model says it was made for, if nothing must be imported or read to make it.
 
     Raises
     ------
     InputError
-        If it says none, or one that is not there until something is imported; ``what`` is how to call the model.
+        If it says none, or one that is not there until something is imported or read. ``what`` is how to call the
+        model.
     """
     name = model.provenance.get("task")
     if not isinstance(name, str):
         raise InputError(f"{what} does not say which task it was made for; name it: --env NAME, in Python env=NAME")
-    if not imports_nothing(name):
+    if not is_harmless(name):
         raise InputError(
-            f"{what} was made for {name!r}, which is not registered here; name it: --env NAME, in Python env=..."
+            f"{what} was made for {name!r}, which is not registered here or names a module or a file, and a model's "
+            "file is not believed so far; name it yourself: --env NAME, in Python env=..."
         )
     return resolve(name, features)
 

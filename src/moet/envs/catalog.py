@@ -105,17 +105,24 @@ def _named_as(task: Task, usual: Task) -> Task:
     return task
 
 
-def imports_nothing(name: str) -> bool:
-    """Whether a task of that name can be made without importing what the name says: a stranger's file may say it."""
+def is_harmless(name: str) -> bool:
+    """Whether a stranger's file may name this task: to make it, no module is imported that the name says, no file read.
+
+    Examples
+    --------
+    >>> is_harmless("FrozenLake-v1(map_name='8x8')"), is_harmless("evil:Env-v0")
+    (True, False)
+    """
     import gymnasium
 
     if is_function(name):
         return False
     try:
-        env_id = parse_name(name).id
+        env_id, settings = parse_name(name)
     except TaskError:
         return False
-    return known(env_id) is not None or env_id in gymnasium.registry
+    is_there = known(env_id) is not None or env_id in gymnasium.registry
+    return is_there and not any(sign in str(value) for value in settings.values() for sign in "/\\~")
 
 
 def known(name: str) -> Task | None:

@@ -29,24 +29,27 @@ def cut_short(task: Task, steps: int) -> Task:
 
 
 class _CutShort:
-    """A :class:`~moet.envs.task.Batch` whose episodes, which begin together, end together at the latest."""
+    """A :class:`~moet.envs.task.Batch` whose episodes end after some steps at the latest."""
 
     def __init__(self, batch: Callable[[], Batch], steps: int) -> None:
-        self._batch, self._steps, self._taken = batch(), steps, 0
+        self._batch, self._steps = batch(), steps
+        self._taken = np.zeros(0, dtype=np.int64)
 
     def reset(self, seeds: Sequence[int]) -> Floats:
-        self._taken = 0
+        self._taken = np.zeros(len(seeds), dtype=np.int64)
         return self._batch.reset(seeds)
 
     def step(self, actions: NDArray[Any]) -> Step:
         self._taken += 1
         after = self._batch.step(actions)
-        return after if self._taken < self._steps else after._replace(truncated=np.ones_like(after.truncated))
+        return after._replace(truncated=after.truncated | (self._taken >= self._steps))
 
     def restart(self, finished: NDArray[np.bool_], seeds: Sequence[int]) -> Floats:
-        raise NotImplementedError("episodes that are cut short begin together")
+        self._taken[finished] = 0
+        return self._batch.restart(finished, seeds)
 
     def keep(self, running: NDArray[np.bool_]) -> None:
+        self._taken = self._taken[running]
         self._batch.keep(running)
 
     def close(self) -> None:
