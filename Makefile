@@ -14,7 +14,7 @@ test: check ## set up .venv, lint, check types, run all tests
 	$(BIN)/pytest -n auto
 
 quick: check ## lint, types, and the tests that are quick once compiled
-	$(BIN)/pytest -n auto -m 'not processes' tests/model tests/explain tests/export tests/envs
+	$(BIN)/pytest -n auto -m 'not processes and not slow' tests/model tests/explain tests/export tests/envs
 
 coverage: $(VENV)/installed-dev ## all tests, and the share of lines they run; pyproject.toml has the least that is allowed
 	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered

@@ -45,6 +45,7 @@ def test_owners_stand_beside_every_output():
     assert [axis.get_title() for axis in figure.axes[:3]] == ["who answers", "torque", "brake"]
 
 
+@pytest.mark.slow
 def test_constant_outputs_and_overflows_can_be_drawn():
     constant = RegressionMixture([[0.0, 0.0]], [0.0], [RegressionTree.leaf([3.0])], ["u"])
     explain.draw_surfaces([explain.surfaces(constant, X, Y, [0, 0])])

@@ -112,6 +112,7 @@ def test_vectors_reach_leaves_meet_thresholds_and_are_always_the_same(precision)
         assert np.array_equal(rows, rows.astype(np.float32))
 
 
+@pytest.mark.slow
 def test_wide_models_have_fewer_vectors():
     rows = self_test_rows(Mixture(np.eye(2, 5000), [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], [0, 1]))
     assert rows.shape == (4, 5000)

@@ -113,6 +113,7 @@ def python_predict(model):
     return scope["predict"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_python_source_gives_the_same_bits(model):
     X = rows(model, 2000)

@@ -41,6 +41,7 @@ def class_indices(mixture, X):
     return [mixture.classes.tolist().index(label) for label in mixture.predict_hard(X).tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n_experts", "depth", "n"), [(5, 3, 2, 100_000), (1, 1, 6, 5_000), (7, 8, 3, 2_000)])
 def test_zero_differences_where_float64_rounds_nothing(z3, seed, n_experts, depth, n):
     """Gates and inputs of quarters have exact logits, ties included."""

@@ -97,6 +97,7 @@ def test_small_whole_numbers_appear_where_they_can():
     assert shown.max() <= 25
 
 
+@pytest.mark.slow
 @given(mixtures(), st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
 def test_whatever_the_numbers_are_the_answers_stay_and_the_mode_too(mixture, seed):

@@ -26,6 +26,7 @@ def characters(model):
     return sum(len(repr(number)) for number in numbers_of(model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prediction", ["hard", "soft"])
 @given(seed=st.integers(0, 50), tolerance=st.sampled_from([0.0, 0.002, 0.05]))
 def test_short_laws_answer_the_same_on_all_but_few_rows(prediction, seed, tolerance):

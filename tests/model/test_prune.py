@@ -98,6 +98,7 @@ def test_very_deep_trees_are_no_problem():
     assert prune_tree(tree).depth == tree.depth == n
 
 
+@pytest.mark.slow
 @given(mixtures(), SEEDS)
 @settings(max_examples=150)
 def test_pruning_keeps_every_hard_answer(mixture, seed):

@@ -1,5 +1,6 @@
 """``safe`` and ``reaches`` on affine systems."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -202,7 +203,7 @@ def test_progress_of_sets_is_shown_on_request(capsys, monkeypatch, steps, note):
     monkeypatch.setenv("COLUMNS", "200")
     assert safe(valve(), tank(), steps, verbose=True)
     shown = capsys.readouterr().err
-    assert f"attempt 1 of 5: {note}" in shown
+    assert re.search(rf"attempt 1 of \d: {note}", shown)
     assert "nodes" in shown
 
 
