@@ -317,3 +317,14 @@ def test_further_changes_do_without_a_column_of_every_one_before_and_are_the_che
         assert change.cost == pytest.approx(float(min(left, default=np.inf)), abs=1e-8)
         assert change.checked
         earlier.append(frozenset(change.changes))
+
+
+@pytest.mark.parametrize("weights", [[1e10, 0.0], [1.0, 1e-320], [1e300, 5e-324]])
+def test_weights_of_a_column_that_hardly_varies_do_not_overflow(weights):
+    schema = Schema((Column("a", "number", ("a",), 0.0, 1e-310), Column("new", "boolean", ("new",))))
+    leaves = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
+    gate = [[0.0, 0.0], weights], [0.0, -weights[1]]
+    model = Mixture(*gate, leaves, ["no", "yes"], schema.feature_names, schema=schema)
+    assert verify.monotone(model, "a", answer="yes").checked
+    found = verify.ignores(model, ["new"])
+    assert isinstance(found, verify.Refuted) or weights[1] != 1e-320

@@ -74,6 +74,8 @@ class Gate:
             rows = np.array([[float(c) for c in row.coefficients] for row in exact]).reshape(-1, self._space.n)
             bounds = np.array([float(row.bound) for row in exact])
             sizes = np.abs(rows) @ reach + np.abs(bounds)
+            # weights of features that hardly vary stay in the range of float64
+            sizes = np.maximum(sizes, 2.0**-900 * np.abs(rows).max(axis=1, initial=0.0))
             # powers of two, so that multipliers stay short
             sizes = np.exp2(np.ceil(np.log2(np.where(sizes > 0.0, sizes, 1.0))))
             self._known[expert] = Conditions(rows / sizes[:, None], bounds / sizes, sizes, exact, rivals)
