@@ -1,6 +1,7 @@
 """A share of the attacks of benchmarks/verify_attack.py, which makes a hundred thousand."""
 
 import copy
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -60,23 +61,16 @@ def test_a_forged_shield_for_a_goal_that_slipped_through_would_be_seen(monkeypat
         shields._judge(forged, np.random.default_rng(0))
 
 
-def test_a_forged_plant_that_slipped_through_would_be_seen(monkeypatch):
-    """With a checker that believes everything, some run of a plant with other first states breaks what was proved."""
+@pytest.mark.parametrize(
+    ("module", "attack", "told"),
+    [("plant_language", "forge_language", "fooled by"), ("names", "attack_names", "refutes it")],
+    ids=["a plant with other first states", "models with other words"],
+)
+def test_a_forgery_that_slipped_through_would_be_seen(monkeypatch, module, attack, told):
+    """With a checker that believes everything, some run or row shows that what was proved is not so."""
     pytest.importorskip("z3")
     pytest.importorskip("mpmath")
-    from attack import plant_language
-
-    monkeypatch.setattr(plant_language, "check", lambda *subjects: None)
-    with pytest.raises(AssertionError, match="fooled by"):
-        list(map(plant_language.forge_language, range(60)))
-
-
-def test_models_with_other_words_that_were_taken_for_the_same_would_be_seen(monkeypatch):
-    """With a checker that believes everything, some row in words is answered otherwise."""
-    pytest.importorskip("z3")
-    pytest.importorskip("mpmath")
-    from attack import names
-
-    monkeypatch.setattr(names, "check", lambda *subjects: None)
-    with pytest.raises(AssertionError, match="refutes it"):
-        list(map(names.attack_names, range(60)))
+    kind = import_module(f"attack.{module}")
+    monkeypatch.setattr(kind, "check", lambda *subjects: None)
+    with pytest.raises(AssertionError, match=told):
+        list(map(getattr(kind, attack), range(60)))
