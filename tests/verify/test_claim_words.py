@@ -6,7 +6,7 @@ import pytest
 
 from moet.errors import CertificateError
 from moet.verify import Proved, Unknown, safe, systems
-from moet.verify.checker.numbers import exactly
+from moet.verify.checker.numbers import exactly, name_of, quoted
 from moet.verify.checker.words import claim_in_words
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline
@@ -40,6 +40,21 @@ def test_every_kind_says_what_it_proves_and_of_what(kind):
         digest = getattr(subject, "digest", None)
         assert digest is None or digest in words
     assert words.isascii()
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("Sex", "Sex"),
+        ("Income (net)", "'Income (net)'"),
+        ("Income €", "'Income €' ('Income \\u20ac')"),
+        ("S\u0435x", "'S\u0435x' ('S\\u0435x')"),  # a Cyrillic letter: to the eye it is the column of the first case
+        ("Sex\u202e", "'Sex\\u202e' ('Sex\\u202e')"),  # turns the direction of what follows
+    ],
+)
+def test_a_name_can_be_read_and_not_be_mistaken_for_another(name, written):
+    assert name_of(name) == written
+    assert quoted(name).strip("'") == written.strip("'")
 
 
 @pytest.mark.parametrize(

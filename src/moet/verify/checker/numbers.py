@@ -38,9 +38,11 @@ def between(low: Fraction, high: Fraction) -> str:
 
 def name_of(name: str) -> str:
     """A name as it is, if it cannot be mistaken for anything else."""
-    return name if name.isidentifier() else quoted(name)
+    return name if name.isascii() and name.isidentifier() else quoted(name)
 
 
 def quoted(label: Any) -> str:
-    """A label, in quotation marks and with escapes if it is text."""
-    return ascii(label) if isinstance(label, str) else str(label)
+    """A label, in quotation marks if it is text; letters beyond ASCII in escapes, too, for many look like others."""
+    if not isinstance(label, str):
+        return str(label)
+    return ascii(label) if label.isascii() else f"{label!r} ({label!a})"

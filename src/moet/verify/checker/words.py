@@ -254,9 +254,11 @@ def _steps(system: PlainSystem) -> list[str]:
             for k, (name, row) in enumerate(zip(system.states, dynamics.matrix, strict=True))
         ]
     assert isinstance(dynamics, Equations)  # systems with controls have words of their own
-    inputs = [f"  {name} = {_by_action(values, system.actions)}" for name, values in dynamics.inputs.items()]
-    let = [f"  {name} = {ascii(text)[1:-1]}" for name, text in dynamics.let]
-    step = [f"  next {name} = {ascii(text)[1:-1]}" for name, text in zip(system.states, dynamics.step, strict=True)]
+    inputs = [f"  {name_of(name)} = {_by_action(values, system.actions)}" for name, values in dynamics.inputs.items()]
+    let = [f"  {name_of(name)} = {ascii(text)[1:-1]}" for name, text in dynamics.let]
+    step = [
+        f"  next {name_of(name)} = {ascii(text)[1:-1]}" for name, text in zip(system.states, dynamics.step, strict=True)
+    ]
     return [*inputs, *let, *step]
 
 

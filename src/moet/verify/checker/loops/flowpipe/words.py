@@ -125,7 +125,9 @@ def _dynamics(system: PlainSystem) -> list[str]:
         texts = [f"  next {name_of(n)} = {_joined(_terms(row, columns))} + {exactly(c)}" for n, row, c in steps]
         return [*lines, "A step of the system:", *texts]
     if isinstance(dynamics, ControlledEquations):
-        texts = [f"  next {name} = {_text(said)}" for name, said in zip(system.states, dynamics.step, strict=True)]
+        texts = [
+            f"  next {name_of(name)} = {_text(said)}" for name, said in zip(system.states, dynamics.step, strict=True)
+        ]
         return [*lines, "A step of the system:", *_let(dynamics.let), *texts]
     assert isinstance(dynamics, Flow)
     if dynamics.parameters:
@@ -136,8 +138,8 @@ def _dynamics(system: PlainSystem) -> list[str]:
         lines.append(f"Numbers that may change at any time: {varying}.")
     lines.append(f"Controls are held for {exactly(dynamics.period)} units of time; in between, at all times:")
     flow = zip(system.states, dynamics.flow, strict=True)
-    texts = [f"  derivative of {name} = {_text(said)}" for name, said in flow if name not in dynamics.memory]
-    held = [f"  next {name} = {_text(said)}" for name, said in dynamics.memory.items()]
+    texts = [f"  derivative of {name_of(name)} = {_text(said)}" for name, said in flow if name not in dynamics.memory]
+    held = [f"  next {name_of(name)} = {_text(said)}" for name, said in dynamics.memory.items()]
     again = ["At the next look, in terms of what holds at this one:", *held] if held else []
     return [*lines, *_let(dynamics.let), *texts, *again]
 
@@ -151,7 +153,7 @@ def _scheduled(sides: Sides) -> str:
 
 
 def _let(let: list[tuple[str, str]]) -> list[str]:
-    return [f"  {name} = {_text(said)}" for name, said in let]
+    return [f"  {name_of(name)} = {_text(said)}" for name, said in let]
 
 
 def _text(said: str) -> str:
