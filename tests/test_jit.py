@@ -1,12 +1,15 @@
 """What happens while kernels are compiled."""
 
+import ast
 import gc
 import pickle
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
+import moet
 from moet.jit import _Compiling
 
 
@@ -96,3 +99,21 @@ def test_kernels_of_an_older_version_whose_classes_are_gone_are_compiled_again(t
     assert cache.load("signature") is None
     cache.save("signature", "compiled")
     assert cache.load("signature") == "compiled"
+
+
+MOST_ARGUMENTS = 10
+"""More than a reader can keep in order; what belongs together is a typed tuple."""
+
+
+def kernels():
+    """Every compiled function of the package: its place, its name, and how many arguments it takes by position."""
+    for path in sorted(Path(moet.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list):
+                yield path.name, node.name, len(node.args.posonlyargs) + len(node.args.args)
+
+
+def test_no_kernel_takes_more_arguments_by_position_than_a_reader_can_keep_in_order():
+    found = list(kernels())
+    assert len(found) > 100
+    assert [kernel for kernel in found if kernel[2] > MOST_ARGUMENTS] == []

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet.envs.task import Task
 from moet.errors import InputError, TeacherError
-from moet.teachers import Teacher
+from moet.teachers import Teacher, adapters, network
 from moet.teachers.adapters import checked
 from moet.teachers.network import NetworkTeacher
 
@@ -235,8 +235,21 @@ def test_actions_that_are_none_are_refused(answer, message):
 
 
 @pytest.mark.parametrize("ask", ["act", "scores"])
-def test_what_is_asked_is_checked_too(ask):
-    ask = getattr(checked(Teacher.from_callable(scores=lambda rows: np.zeros((len(rows), 4))), TASK), ask)
+def test_observations_of_a_network_are_checked_once(monkeypatch, ask):
+    looks = []
+    for module in (adapters, network):
+        look = module.as_observations
+        monkeypatch.setattr(module, "as_observations", lambda *given, look=look: looks.append(given) or look(*given))
+    getattr(checked(NetworkTeacher(a_network()), TASK), ask)(ROWS)
+    assert len(looks) == 1
+
+
+@pytest.mark.parametrize(
+    "teacher", [Teacher.from_callable(scores=lambda rows: np.zeros((len(rows), 4))), NetworkTeacher(a_network())]
+)
+@pytest.mark.parametrize("ask", ["act", "scores"])
+def test_what_is_asked_is_checked_too(ask, teacher):
+    ask = getattr(checked(teacher, TASK), ask)
     with pytest.raises(TeacherError, match=r"observations of shape \(rows, 3\), got \(2, 5\)"):
         ask(np.zeros((2, 5)))
     with pytest.raises(TeacherError, match="observations must be an array of numbers"):

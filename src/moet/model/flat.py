@@ -81,8 +81,7 @@ class Routing(NamedTuple):
     def scratch(self) -> tuple[NDArray[Any], ...]:
         """Room for a block of rows."""
         n_experts, width = self.gate.shape
-        sums, at = np.empty((2, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
-        return np.zeros((width - 1, BLOCK)), np.empty((n_experts, BLOCK)), sums, at
+        return np.zeros((width + 1, BLOCK)), np.empty((n_experts, BLOCK)), np.empty((2, BLOCK), dtype=np.int32)
 
 
 class FlatMixture(NamedTuple):

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from moet.jit import BORROWING, INLINED
 from moet.model.bins import Bins
-from moet.model.growth import TIE, Cut, Limits, Nodes, Rows
+from moet.model.growth import TIE, Cut, Limits, Nodes, Rows, Scratch, Space
 from moet.model.partitioning import partition
 from moet.model.splits import fill_histogram, purity, scan_histogram, term
-from moet.model.subtree import Scratch, grow_subtree
+from moet.model.subtree import grow_subtree
 from moet.model.table import Table
 from moet.model.tree import LEAF
 
@@ -61,30 +61,6 @@ class GrownTree(NamedTuple):
     def value(self) -> NDArray[np.float64]:
         """Weighted share of each class in each node, the paper's p̂_l."""
         return self.class_weight / self.class_weight.sum(axis=1, keepdims=True)
-
-
-class Space(NamedTuple):
-    """Scratch memory of one :class:`Grower`.
-
-    Attributes
-    ----------
-    orders : array of int, shape (2, n_rows + 1)
-        The rows, those of a node side by side; and room to part them.
-    histograms : array of float, shape (depth of the stack, number of bins * n_classes)
-    stack : array of int, shape (depth of the stack, 6)
-        Nodes to do: node, first and last row, depth, histogram slot, and whether that slot is filled.
-    ranges : array of int, shape (depth of the stack, 2, n_features)
-        First and last bin of every feature that may hold rows of the node.
-    scratch, bin_scratch : Scratch
-        For subtrees of few rows, and for the rows of two bins.
-    """
-
-    orders: NDArray[np.int32]
-    histograms: NDArray[np.float64]
-    stack: NDArray[np.int64]
-    ranges: NDArray[np.int32]
-    scratch: Scratch
-    bin_scratch: Scratch
 
 
 class Grower:
@@ -222,7 +198,7 @@ def _grow_small(rows: Rows, limits: Limits, space: Space, nodes: Nodes) -> int:
     order, spare, span = space.orders[0], space.orders[1], space.ranges[0]
     n_used, empty, limits = _begin(rows, limits, order, span, nodes.class_weight)
     zero, one = np.int64(0), np.int64(1)  # literals would have what is called with them compiled twice
-    n_nodes = grow_subtree(space.scratch, rows, order, zero, n_used, span, zero, zero, one, limits, nodes)
+    n_nodes = grow_subtree(space, rows, zero, n_used, span, zero, zero, one, limits, nodes)
     _end(rows, empty, n_nodes, nodes, spare, space.scratch.counts)
     return n_nodes
 
@@ -251,7 +227,7 @@ def _grow(rows: Rows, limits: Limits, space: Space, nodes: Nodes) -> Any:
         depth, slot, filled = stack[top, 3], stack[top, 4], stack[top, 5]
         span = ranges[top]
         if end - start <= len(scratch.weight):
-            n_nodes = grow_subtree(scratch, rows, order, start, end, span, node, depth, n_nodes, limits, nodes)
+            n_nodes = grow_subtree(space, rows, start, end, span, node, depth, n_nodes, limits, nodes)
             continue
         node_weight = 0.0
         largest = 0.0
@@ -276,10 +252,8 @@ def _grow(rows: Rows, limits: Limits, space: Space, nodes: Nodes) -> Any:
                 histograms[slot], offset, span, total, scratch.sides, min_leaf, tie, empty, entropy
             )
         if k != LEAF and best - purity(terms, node_weight, entropy) >= limits.least_gain:
-            cut, middle = partition(
-                space.bin_scratch, rows, order, spare, start, end, Cut(k, low, high), total, limits, tie, n_nodes,
-                class_weight,
-            )  # fmt: skip
+            split = Cut(k, low, high)
+            cut, middle = partition(space, rows, start, end, split, total, limits, tie, n_nodes, class_weight)
         if cut == np.inf:
             feature[node] = left[node] = right[node] = LEAF
             threshold[node] = 0.0

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.model.bins import MAX_BINS
+
 TIE = 1e-10
 """A split must beat an earlier one by this share of the node's weight: rounding must not decide between equals."""
 
@@ -72,3 +74,77 @@ class Cut(NamedTuple):
     feature: int
     low: int
     high: int
+
+
+class Scratch(NamedTuple):
+    """Scratch memory for the rows of one subtree, which are numbered from 0 on.
+
+    Attributes
+    ----------
+    value : array of float, shape (n_features, capacity)
+        Values of the features that differ within the subtree.
+    ids : array of int, shape (n_features + 1, capacity)
+        For each of them, the rows in its order; then room for those that go right.
+    row : array of int, shape (3, capacity)
+        Row of the table, class, and whether the row goes left; the last one is also scratch space for sorting.
+    weight : array of float, shape (capacity,)
+    stack : array of int, shape (capacity + 1, 5)
+        Nodes to do: node, first and last row, depth, and a list that has its rows.
+    counts : array of int
+        Scratch space for sorting.
+    feature : array of int, shape (n_features,)
+        The features that differ.
+    sides : array of float, shape (2, n_classes)
+        Class weights on both sides of a split.
+    nothing : array of float, shape (n_classes,)
+        Zeros.
+    """
+
+    value: NDArray[np.float64]
+    ids: NDArray[np.int32]
+    row: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    stack: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    sides: NDArray[np.float64]
+    nothing: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, n_features: int, n_classes: int, capacity: int) -> Scratch:
+        """Make room for subtrees of up to ``capacity`` rows."""
+        return cls(
+            np.empty((n_features, capacity)),
+            np.empty((n_features + 1, capacity), dtype=np.int32),
+            np.empty((3, capacity), dtype=np.int32),
+            np.empty(capacity),
+            np.empty((capacity + 1, 5), dtype=np.int32),
+            np.empty(max(2 * capacity, MAX_BINS) + 1, dtype=np.int32),
+            np.empty(n_features, dtype=np.int32),
+            np.empty((2, n_classes)),
+            np.zeros(n_classes),
+        )
+
+
+class Space(NamedTuple):
+    """Scratch memory of one :class:`~moet.model.grow.Grower`.
+
+    Attributes
+    ----------
+    orders : array of int, shape (2, n_rows + 1)
+        The rows, those of a node side by side; and room to part them.
+    histograms : array of float, shape (depth of the stack, number of bins * n_classes)
+    stack : array of int, shape (depth of the stack, 6)
+        Nodes to do: node, first and last row, depth, histogram slot, and whether that slot is filled.
+    ranges : array of int, shape (depth of the stack, 2, n_features)
+        First and last bin of every feature that may hold rows of the node.
+    scratch, bin_scratch : Scratch
+        For subtrees of few rows, and for the rows of two bins.
+    """
+
+    orders: NDArray[np.int32]
+    histograms: NDArray[np.float64]
+    stack: NDArray[np.int64]
+    ranges: NDArray[np.int32]
+    scratch: Scratch
+    bin_scratch: Scratch

@@ -6,7 +6,7 @@ Python would cost several times as much as the objective itself.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -26,6 +26,27 @@ VISIBLE = 1e-12
 be raised: where experts are nearly always right, long walks of tiny gains (1e-10) still move accuracy."""
 
 
+class Scratch(NamedTuple):
+    """Scratch memory of one walk.
+
+    Attributes
+    ----------
+    known : array of float, shape (2 * MEMORY, n_experts, n_features + 1)
+        The last moves, then the bends along them, which are changes of gradient.
+    pairs : array of float, shape (2, MEMORY)
+        Inverse curvature of each pair, and its share of a direction.
+    places : array of float, shape (6, n_experts, n_features + 1)
+        Direction, following point, and slopes and gradients at both points.
+    work : array of float32, shape (n_experts + 2, BLOCK)
+        For the objective.
+    """
+
+    known: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+    places: NDArray[np.float64]
+    work: NDArray[np.float32]
+
+
 def maximize_likelihood(
     blocks: NDArray[np.float32],
     weight: NDArray[np.float64],
@@ -41,10 +62,13 @@ def maximize_likelihood(
     thousandth of what its slope promises; the walk ends where that fails or no step promises a gain that can be seen.
     """
     point = theta.copy()
-    known = np.empty((2 * MEMORY, *theta.shape))
-    places = np.empty((6, *theta.shape))
-    work = np.empty((len(theta) + 2, BLOCK), dtype=np.float32)
-    _ascend(blocks, weight, point, likelihood, scale, l2, steps, known, np.empty((2, MEMORY)), places, work)
+    scratch = Scratch(
+        np.empty((2 * MEMORY, *theta.shape)),
+        np.empty((2, MEMORY)),
+        np.empty((6, *theta.shape)),
+        np.empty((len(theta) + 2, BLOCK), dtype=np.float32),
+    )
+    _ascend(blocks, weight, point, likelihood, scale, l2, steps, scratch)
     return point
 
 
@@ -108,11 +132,11 @@ def _direct(direction: Any, known: Any, inverse: Any, share: Any, n_known: int) 
 
 @njit(**BORROWING)
 def _ascend(
-    blocks: Any, weight: Any, point: Any, likelihood: Any, scale: float, l2: float, steps: int, known: Any, pairs: Any,
-    places: Any, work: Any,
+    blocks: Any, weight: Any, point: Any, likelihood: Any, scale: float, l2: float, steps: int, scratch: Scratch
 ) -> None:  # fmt: skip
-    """Move ``point``; ``known`` (moves, then bends, which are changes of gradient) and what follows is scratch."""
-    inverse, share = pairs[0], pairs[1]
+    """Move ``point``."""
+    known, places, work = scratch.known, scratch.places, scratch.work
+    inverse, share = scratch.pairs[0], scratch.pairs[1]
     direction, following = places[0], places[1]
     slopes, new_slopes, gradient, new_gradient = places[2], places[3], places[4], places[5]
     n_known = np.int64(0)  # a literal 0 would have what is called with it compiled twice

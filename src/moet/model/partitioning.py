@@ -8,15 +8,14 @@ import numpy as np
 from numba import njit
 
 from moet.jit import INTERNAL
-from moet.model.growth import Cut, Limits, Rows
+from moet.model.growth import Cut, Limits, Rows, Scratch, Space
 from moet.model.splits import between, scan_sorted, sort_by_value
-from moet.model.subtree import Scratch
 
 
 @njit(**INTERNAL)
 def partition(
-    scratch: Scratch, rows: Rows, order: Any, spare: Any, start: int, end: int, split: Cut, total: Any,
-    limits: Limits, tie: float, child: int, class_weight: Any,
+    space: Space, rows: Rows, start: int, end: int, split: Cut, total: Any, limits: Limits, tie: float, child: int,
+    class_weight: Any,
 ) -> Any:  # fmt: skip
     """Split a node where a histogram found it best: (threshold, first row that goes right).
 
@@ -24,6 +23,7 @@ def partition(
     children (nodes ``child`` and ``child + 1``) are summed anew: those that a histogram gives have the residue of
     subtractions. The threshold is inf if no valid one is found.
     """
+    order, spare = space.orders[0], space.orders[1]
     k, low, high = split.feature, split.low, split.high
     codes, exact = rows.codes, rows.exact[k]
     for c in range(class_weight.shape[1]):
@@ -52,7 +52,7 @@ def partition(
     cut = between(value[low], value[high])
     if not exact:
         unsure = spare[doubtful + 1 :]
-        cut = _refined(scratch, rows, unsure, k, class_weight[child], total, limits, tie)
+        cut = _refined(space.bin_scratch, rows, unsure, k, class_weight[child], total, limits, tie)
         for i in unsure:
             if rows.X[rows.at[i], k] <= cut:
                 order[middle] = i
@@ -89,8 +89,5 @@ def _refined(
         scratch.weight[t] = rows.weight[i]
     sort_by_value(value, n, scratch.row[2], scratch.counts, ids)
     one, zero = np.int64(1), np.int64(0)  # literals would have what is called with them compiled twice
-    _, found, at = scan_sorted(
-        scratch.value, scratch.ids, one, zero, n, label, scratch.weight, base, total, scratch.sides,
-        limits.min_leaf, tie, limits.entropy,
-    )  # fmt: skip
+    _, found, at = scan_sorted(scratch, one, zero, n, base, total, tie, limits)
     return between(value[ids[at - 1]], value[ids[at]]) if found >= 0 else np.inf

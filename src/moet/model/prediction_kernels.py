@@ -103,15 +103,16 @@ def leaf_of_state(x: Any, gate: Any, roots: Any, nodes: Any, threshold: Any) -> 
 @njit(**BORROWING)
 def leaves_of_rows(
     X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, expert: Any, leaf: Any,
-    columns: Any, logits: Any, sums: Any, at: Any,
+    columns: Any, logits: Any, at: Any,
 ) -> None:  # fmt: skip
     """Write the expert (argmax of the logits) and the answering leaf of every row.
 
-    The last four are scratch space for a block of rows: ``columns`` (zeros), ``logits``, and two rows of numbers and of
-    indices each. They must not share memory: loops over rows that are neighbours in one array would not vectorise.
+    The last three are scratch space for a block of rows: ``columns`` (zeros), one per feature and two for sums over
+    experts, ``logits``, and two rows of indices. Columns and logits must not share memory: loops over rows that are
+    neighbours in one array would not vectorise. No tuple, for that would take a microsecond of a single prediction.
     """
     n_rows = len(X)
-    top, chosen, place = sums[0], at[0], at[1]
+    top, chosen, place = columns[X.shape[1]], at[0], at[1]
     for start in range(0, n_rows, BLOCK):
         rows = BLOCK if start + BLOCK < n_rows else n_rows - start
         _block_logits(X, start, rows, gate, columns, logits)
@@ -127,14 +128,14 @@ def leaves_of_rows(
 @njit(**BORROWING)
 def soft_probabilities(
     X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any, out: Any,
-    columns: Any, logits: Any, sums: Any, at: Any,
+    columns: Any, logits: Any, at: Any,
 ) -> None:  # fmt: skip
     """Add the gate-weighted average of the experts' leaf probabilities to ``out``, one row per row of ``X``.
 
-    The last four are scratch space as for :func:`leaves_of_rows`.
+    The last three are scratch space as for :func:`leaves_of_rows`.
     """
     n_rows = len(X)
-    top, total, chosen, place = sums[0], sums[1], at[0], at[1]
+    top, total, chosen, place = columns[X.shape[1]], columns[X.shape[1] + 1], at[0], at[1]
     for start in range(0, n_rows, BLOCK):
         rows = BLOCK if start + BLOCK < n_rows else n_rows - start
         _block_logits(X, start, rows, gate, columns, logits)

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from moet.jit import INLINED, INTERNAL
+from moet.model.growth import Limits, Scratch
 from moet.model.tree import LEAF
 
 
@@ -209,16 +210,16 @@ def sort_by_value(value: Any, n: int, bucket: Any, counts: Any, ids: Any) -> Non
 
 @njit(**INTERNAL)
 def scan_sorted(
-    value: Any, ids: Any, n_lists: int, start: int, end: int, label: Any, weight: Any, base: Any, total: Any,
-    sides: Any, min_leaf: float, tie: float, entropy: bool | None,
+    scratch: Scratch, n_lists: int, start: int, end: int, base: Any, total: Any, tie: float, limits: Limits
 ) -> Any:  # fmt: skip
     """Best split between two of the rows ``start`` to ``end`` of some sorted lists: (purity, list, first row above).
 
-    ``ids[f, start:end]`` are rows in the order of ``value[f]``; ``base`` is the class weights below all of them,
-    ``total`` those of the node, and ``sides`` is scratch space.
+    ``scratch`` has the rows, ``base`` is the class weights below all of them, and ``total`` those of the node.
     """
-    lower = sides[0]
-    upper = sides[1]
+    value, ids, label, weight = scratch.value, scratch.ids, scratch.row[1], scratch.weight
+    min_leaf, entropy = limits.min_leaf, limits.entropy
+    lower = scratch.sides[0]
+    upper = scratch.sides[1]
     best = -np.inf
     bar = -np.inf
     best_list = -1

@@ -2,67 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from moet.jit import INTERNAL
-from moet.model.bins import MAX_BINS
-from moet.model.growth import TIE, Limits, Nodes, Rows
+from moet.model.growth import TIE, Limits, Nodes, Rows, Scratch, Space
 from moet.model.splits import between, distribute, purity, scan_sorted, sort_by_value, term
 from moet.model.tree import LEAF
-
-
-class Scratch(NamedTuple):
-    """Scratch memory for the rows of one subtree, which are numbered from 0 on.
-
-    Attributes
-    ----------
-    value : array of float, shape (n_features, capacity)
-        Values of the features that differ within the subtree.
-    ids : array of int, shape (n_features + 1, capacity)
-        For each of them, the rows in its order; then room for those that go right.
-    row : array of int, shape (3, capacity)
-        Row of the table, class, and whether the row goes left; the last one is also scratch space for sorting.
-    weight : array of float, shape (capacity,)
-    stack : array of int, shape (capacity + 1, 5)
-        Nodes to do: node, first and last row, depth, and a list that has its rows.
-    counts : array of int
-        Scratch space for sorting.
-    feature : array of int, shape (n_features,)
-        The features that differ.
-    sides : array of float, shape (2, n_classes)
-        Class weights on both sides of a split.
-    nothing : array of float, shape (n_classes,)
-        Zeros.
-    """
-
-    value: NDArray[np.float64]
-    ids: NDArray[np.int32]
-    row: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    stack: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    sides: NDArray[np.float64]
-    nothing: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, n_features: int, n_classes: int, capacity: int) -> Scratch:
-        """Make room for subtrees of up to ``capacity`` rows."""
-        return cls(
-            np.empty((n_features, capacity)),
-            np.empty((n_features + 1, capacity), dtype=np.int32),
-            np.empty((3, capacity), dtype=np.int32),
-            np.empty(capacity),
-            np.empty((capacity + 1, 5), dtype=np.int32),
-            np.empty(max(2 * capacity, MAX_BINS) + 1, dtype=np.int32),
-            np.empty(n_features, dtype=np.int32),
-            np.empty((2, n_classes)),
-            np.zeros(n_classes),
-        )
 
 
 @njit(**INTERNAL)
@@ -117,10 +65,11 @@ def _hand_down(scratch: Scratch, n_lists: int, start: int, end: int) -> None:
 
 @njit(**INTERNAL)
 def grow_subtree(
-    scratch: Scratch, rows: Rows, order: Any, start: int, end: int, span: Any, root: int, root_depth: int,
-    n_nodes: int, limits: Limits, nodes: Nodes,
+    space: Space, rows: Rows, start: int, end: int, span: Any, root: int, root_depth: int, n_nodes: int,
+    limits: Limits, nodes: Nodes,
 ) -> int:  # fmt: skip
-    """Grow all that is below node ``root``, whose rows are ``order[start:end]``, and return the number of nodes."""
+    """Grow all below node ``root``, whose rows are ``orders[0, start:end]``, and return the number of nodes."""
+    scratch, order = space.scratch, space.orders[0]
     n = end - start
     feature, left, right = nodes.links[0], nodes.links[1], nodes.links[2]
     threshold, class_weight = nodes.threshold, nodes.class_weight
@@ -154,10 +103,8 @@ def grow_subtree(
         if depth < max_depth and largest < node_weight and node_weight >= 2 * min_leaf:
             if n_lists < 0:
                 n_lists = _sort_features(scratch, n, rows, span)
-            best, found, middle = scan_sorted(
-                scratch.value, scratch.ids, n_lists, first, last, label, scratch.weight, scratch.nothing, total,
-                scratch.sides, min_leaf, TIE * node_weight, entropy,
-            )  # fmt: skip
+            tie = TIE * node_weight
+            best, found, middle = scan_sorted(scratch, n_lists, first, last, scratch.nothing, total, tie, limits)
             if best - purity(terms, node_weight, entropy) < limits.least_gain:
                 found = -1
         if found < 0:

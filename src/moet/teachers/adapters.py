@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from moet.envs.box import ActionBox
 from moet.errors import TeacherError
 from moet.teachers.checks import as_actions, as_continuous, as_observations, as_scores
+from moet.teachers.network import NetworkTeacher
 from moet.teachers.teacher import Floats, Teacher
 
 if TYPE_CHECKING:
@@ -126,12 +127,18 @@ class _CheckedTeacher(Teacher):
         self._teacher = teacher
 
     def scores(self, observations: Floats) -> Floats:
-        rows = as_observations(observations, self.n_features)
+        rows = self._looked_at(observations)
         return as_scores(self._teacher.scores(rows), len(rows), self.n_actions)
 
     def act(self, observations: Floats) -> NDArray[np.int64]:
-        rows = as_observations(observations, self.n_features)
+        rows = self._looked_at(observations)
         return as_actions(self._teacher.act(rows), len(rows), self.n_actions)
+
+    def _looked_at(self, observations: Floats) -> Floats:
+        """Observations that are checked, here or, by a network that knows how many numbers it takes, there."""
+        if isinstance(self._teacher, NetworkTeacher) and self._teacher.n_features == self.n_features:
+            return observations
+        return as_observations(observations, self.n_features)
 
 
 class _CheckedContinuousTeacher(Teacher):

@@ -247,20 +247,32 @@ def _step(leaving: int, ratio: float, worst: float, dual: Any, x: Any, mu: Any, 
         work[k, leaving] = share
 
 
+class Room(NamedTuple):
+    """Where :func:`maximise` writes what it finds, and scratch space.
+
+    Attributes
+    ----------
+    basis : array of int, shape (d + 1,)
+        Constraints: ``i >= 0`` is a row, ``-1 - 2k`` is x_k <= high_k and ``-2 - 2k`` is −x_k <= −low_k.
+    dual : array of float, shape (d + 1,)
+        Their multipliers (>= 0). They combine the constraints to objective·x <= bound (OPTIMAL, BELOW), or to
+        0 <= bound < 0 (EMPTY).
+    x : array of float, shape (d,)
+        The point.
+    work : array of float, shape (2 d + 2, max(d, capacity))
+        Scratch space.
+    """
+
+    basis: NDArray[np.int64]
+    dual: NDArray[np.float64]
+    x: NDArray[np.float64]
+    work: NDArray[np.float64]
+
+
 @njit(**BORROWING)
 def maximise(
-    objective: Any,
-    rows: Any,
-    limits: Any,
-    n_rows: int,
-    low: Any,
-    high: Any,
-    enough: float,
-    basis: Any,
-    dual: Any,
-    x: Any,
-    work: Any,
-) -> Any:
+    objective: Any, rows: Any, limits: Any, n_rows: int, low: Any, high: Any, enough: float, room: Room
+) -> Any:  # fmt: skip
     """Maximise objective·x over the first ``n_rows`` rows and the box, or until the bound is below ``enough``.
 
     Parameters
@@ -272,12 +284,8 @@ def maximise(
     limits : float64 (capacity,)
     enough : float
         ``-inf`` to solve to the end.
-    basis : int64 (d + 1,), dual : float64 (d + 1,), x : float64 (d,)
-        Results: constraints, their multipliers (>= 0), and the point. Entry ``i >= 0`` of ``basis`` is a row,
-        ``-1 - 2k`` is x_k <= high_k and ``-2 - 2k`` is −x_k <= −low_k. The multipliers combine the constraints to
-        objective·x <= bound (OPTIMAL, BELOW), or to 0 <= bound < 0 (EMPTY).
-    work : float64 (2 d + 2, max(d, capacity))
-        Scratch space.
+    room : Room
+        Results and scratch space.
 
     Returns
     -------
@@ -287,6 +295,7 @@ def maximise(
         Upper bound of the objective proven by ``basis`` and ``dual``; +inf if UNSURE.
     """
     d = len(objective)
+    basis, dual, x, work = room
     mu, excess = work[2 * d], work[2 * d + 1]
     _start_at_corner(objective, low, high, basis, dual, x, work)
     age = 0  # steps since the inverse was computed afresh
@@ -386,11 +395,9 @@ def solve(
     if not (np.all(np.isfinite(rows)) and np.all(np.isfinite(limits)) and math.isfinite(weight + offset)):
         return Solution(UNSURE, np.inf, middle, np.empty(0, np.int64), np.empty(0))
     basis, dual, y = np.empty(d + 1, np.int64), np.empty(d + 1), np.empty(d)
-    work = np.empty((2 * d + 2, max(m, d)))
+    room = Room(basis, dual, y, np.empty((2 * d + 2, max(m, d))))
     one = np.ones(d)
-    status, bound = maximise(
-        c * radius / weight, rows, limits, m, -one, one, (enough - offset) / weight, basis, dual, y, work
-    )
+    status, bound = maximise(c * radius / weight, rows, limits, m, -one, one, (enough - offset) / weight, room)
     used = (basis >= 0) & (dual > 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         multipliers = dual[used] / scale[basis[used]] * (1.0 if status == EMPTY else weight)

@@ -53,7 +53,7 @@ class Laws(NamedTuple):
         """Gate-weighted mean of the experts' outputs, and the first row that overflows."""
         out = np.empty((len(X), self.value.shape[1]))
         experts = np.empty((len(routing.roots), self.value.shape[1]))
-        return out, int(mean_outputs(read_only_view(X), *routing, *self, out, experts, np.empty(len(experts))))
+        return out, int(mean_outputs(read_only_view(X), *routing, self, out, experts, np.empty(len(experts))))
 
 
 @njit(**INLINED)
@@ -81,10 +81,10 @@ def outputs_of_leaves(X: Any, leaf: Any, value: Any, slope: Any, terms: Any, low
 
 @njit(**BORROWING)
 def mean_outputs(
-    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, value: Any, slope: Any, terms: Any, low: Any, high: Any,
-    out: Any, experts: Any, logits: Any,
+    X: Any, gate: Any, roots: Any, nodes: Any, threshold: Any, laws: Laws, out: Any, experts: Any, logits: Any
 ) -> int:  # fmt: skip
     """Write the gate-weighted means; returns the first row that overflows. The last two are scratch space."""
+    value, slope, terms, low, high = laws
     for i in range(len(X)):
         x, finite = X[i], True
         top = -np.inf

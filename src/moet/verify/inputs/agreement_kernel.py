@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
 from moet.verify.inputs.records import CUT, SPLIT
-from moet.verify.simplex import BELOW, OPTIMAL, maximise
+from moet.verify.simplex import BELOW, OPTIMAL, Room, maximise
 
 Floats = NDArray[np.float64]
 
@@ -292,7 +292,8 @@ def _together(problem: Problem, chosen: _Chosen, n_rows: int, lo: Any, hi: Any, 
         _stay(lo, hi, hint)
         return 0, 0
     if n_rows > 0:
-        status, bound = maximise(objective, program, limits, n_rows, low, high, -MARGIN, basis, dual, z, space.scratch)
+        room = Room(basis, dual, z, space.scratch)
+        status, bound = maximise(objective, program, limits, n_rows, low, high, -MARGIN, room)
         if status == BELOW or (status == OPTIMAL and bound < 0.0):
             for c in range(n_rows):
                 factors[c] = 0.0

@@ -29,7 +29,7 @@ from moet.verify.exact import exactly
 from moet.verify.inputs.distance import Norm, distance_of, distances
 from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of
 from moet.verify.inputs.sampling import sample_inputs
-from moet.verify.inputs.soft_bounds import possible_classes
+from moet.verify.inputs.soft_bounds import Found, Voters, possible_classes
 from moet.verify.inputs.soft_tree import SAME, Boxes, SplitTree
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Proved, Refuted, Unknown
@@ -224,17 +224,14 @@ class _Bounds:
             raise InputError(f"questions about soft models need a bounded domain: bound {', '.join(open_features)}")
         flat = FlatMixture.of(mixture.gate_weights, mixture.gate_bias, mixture.trees)
         errors = gate_errors(mixture.gate_weights, mixture.gate_bias, lo, hi)
-        routing = flat.routing
-        arrays = (routing.gate, errors, routing.roots, routing.nodes, routing.threshold, flat.value)
-        self._model = (*arrays, mixture.prediction == "soft")
+        self._voters = Voters(flat.routing, errors, flat.value, mixture.prediction == "soft")
         self._n_classes = len(mixture.classes)
 
-    def of(self, boxes: Boxes) -> tuple[Bools, NDArray[np.int64], Floats]:
+    def of(self, boxes: Boxes) -> Found:
         """Classes that may be answered in each box, and where to cut it: feature and place."""
-        n = len(boxes.lo)
-        mask, feature, place = np.empty((n, self._n_classes), dtype=bool), np.empty(n, dtype=np.int64), np.empty(n)
-        possible_classes(*map(np.ascontiguousarray, boxes[:3]), *self._model, mask, feature, place)
-        return mask, feature, place
+        found = Found.room(len(boxes.lo), self._n_classes)
+        possible_classes(*map(np.ascontiguousarray, boxes[:3]), self._voters, found)
+        return found
 
     def at(self, X: Floats) -> Bools:
         """Classes that may be answered at each input."""

@@ -12,12 +12,14 @@ those of this computation and those of the deployed predictor, which are relativ
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
+from moet.model.flat import Routing
 
 _ROUNDING = 1e-12
 """Relative error of the sums, products and exponentials here and in the predictor; generous for up to 1,000 experts."""
@@ -25,38 +27,44 @@ _NEGLIGIBLE = 1e-280
 """Terms below this may underflow."""
 
 
-@njit(**OPTIONS)
-def possible_classes(
-    lo: Any,
-    hi: Any,
-    above: Any,
-    gate: Any,
-    errors: Any,
-    roots: Any,
-    nodes: Any,
-    threshold: Any,
-    value: Any,
-    soft: bool,
-    possible: Any,
-    split_feature: Any,
-    split_at: Any,
-) -> None:
-    """For every box: the classes that may be an answer in it, and where to cut it in two.
+class Voters(NamedTuple):
+    """A mixture as the search sees it.
 
-    Parameters
+    Attributes
     ----------
-    lo, hi : float64 (n_boxes, d), above : bool (n_boxes, d)
-        The boxes; x > lo where ``above``.
-    gate, roots, nodes, threshold
-        As in :mod:`moet.model.prediction_kernels`.
-    errors : float64 (n_experts,)
+    routing : Routing
+    errors : array of float, shape (n_experts,)
         Bounds of the errors of the logits.
-    value : float64 (n_nodes, n_classes)
+    value : array of float, shape (n_nodes, n_classes)
     soft : bool
         Whether the experts vote.
-    possible : bool (n_boxes, n_classes), split_feature : int64 (n_boxes,), split_at : float64 (n_boxes,)
-        Results.
     """
+
+    routing: Routing
+    errors: NDArray[np.float64]
+    value: NDArray[np.float64]
+    soft: bool
+
+
+class Found(NamedTuple):
+    """Room for what is found of every box: the classes that may be an answer in it, and where to cut it in two."""
+
+    possible: NDArray[np.bool_]
+    feature: NDArray[np.int64]
+    place: NDArray[np.float64]
+
+    @classmethod
+    def room(cls, n_boxes: int, n_classes: int) -> Found:
+        """Make room."""
+        possible = np.empty((n_boxes, n_classes), dtype=bool)
+        return cls(possible, np.empty(n_boxes, dtype=np.int64), np.empty(n_boxes))
+
+
+@njit(**OPTIONS)
+def possible_classes(lo: Any, hi: Any, above: Any, voters: Voters, found: Found) -> None:
+    """Write down what is found of every box from ``lo`` to ``hi``; x > lo where ``above``."""
+    gate, roots, nodes, threshold = voters.routing
+    errors, value = voters.errors, voters.value
     n_boxes, n_experts = len(lo), len(gate)
     low = np.empty((n_experts, n_experts))
     high = np.empty((n_experts, n_experts))
@@ -73,11 +81,12 @@ def possible_classes(
                 lo[i], hi[i], above[i], roots[e], nodes, threshold, stack, leaves, n_leaves
             )
         first[n_experts] = n_leaves
-        if soft:
-            _soft_winners(low[:, best], high[:, best], first, leaves, value, possible[i])
+        if voters.soft:
+            _soft_winners(low[:, best], high[:, best], first, leaves, value, found.possible[i])
         else:
-            _hard_winners(high, first, leaves, value, possible[i])
-        split_feature[i], split_at[i] = _cut(lo[i], hi[i], gate, best, high[:, best], crossing, nodes, threshold)
+            _hard_winners(high, first, leaves, value, found.possible[i])
+        cut = _cut(lo[i], hi[i], gate, best, high[:, best], crossing, nodes, threshold)
+        found.feature[i], found.place[i] = cut
 
 
 @njit(**OPTIONS)

@@ -28,7 +28,7 @@ from moet.verify.loops.paths.state import (
     WAYS,
     X,
 )
-from moet.verify.simplex import BELOW, EMPTY, maximise
+from moet.verify.simplex import BELOW, EMPTY, Room, maximise
 
 
 @njit(**INLINED)
@@ -124,19 +124,8 @@ def solve(s: Any, name: int, n: int, span: float, enough: float) -> Any:
     for k in range(vectors.shape[1]):
         vectors[OBJECTIVE, k] /= scale
     s.counts[PROGRAMS] += 1
-    status, _ = maximise(
-        vectors[OBJECTIVE],
-        s.rows,
-        s.limits,
-        n,
-        vectors[LOW],
-        vectors[HIGH],
-        enough / scale,
-        s.basis,
-        s.dual,
-        vectors[X],
-        s.work,
-    )
+    room = Room(s.basis, s.dual, vectors[X], s.work)
+    status, _ = maximise(vectors[OBJECTIVE], s.rows, s.limits, n, vectors[LOW], vectors[HIGH], enough / scale, room)
     if status == BELOW:
         _round(s, scale, 1.0, enough / scale)
         _keep(s, name)

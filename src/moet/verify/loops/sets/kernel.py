@@ -59,6 +59,30 @@ class Leaves(NamedTuple):
     guards: NDArray[np.float64]
 
 
+class Rooms(NamedTuple):
+    """Room for the paths that wait, and for the leaves of the present node."""
+
+    stack: Stack
+    leaves: Leaves
+
+
+class Budget(NamedTuple):
+    """How much a search may do.
+
+    Attributes
+    ----------
+    counts : array of int, shape (3,)
+        Counts nodes, paths and linear programs.
+    max_nodes : int
+    stop : array of bool, shape (1,)
+        Raised by another thread when time is up.
+    """
+
+    counts: NDArray[np.int64]
+    max_nodes: int
+    stop: NDArray[np.bool_]
+
+
 @njit(**OPTIONS)
 def explore(
     source: Source,
@@ -69,9 +93,7 @@ def explore(
     most_splits: int,
     proving: bool,
     book: Book,
-    counts: Any,
-    max_nodes: int,
-    stop: Any,
+    budget: Budget,
 ) -> int:
     """Follow all paths of ``len(powers) − 1`` steps from one polytope.
 
@@ -88,11 +110,7 @@ def explore(
         Whether the limits are to be proved, or raised to where they hold.
     book : Book
         Where the proof goes.
-    counts : int64 (3,)
-        Counts nodes, paths and linear programs.
-    max_nodes : int
-    stop : bool (1,)
-        Raised by another thread when time is up.
+    budget : Budget
 
     Returns
     -------
@@ -101,17 +119,18 @@ def explore(
     """
     d = len(loop.matrix)
     n_steps = len(loop.powers) - 1
+    counts = budget.counts
     lp = _scratch(d, source.rows.shape[1], counts)
     watch_roots, target_roots = _roots(source, loop, target, lp, proving, book)
-    stack, leaves = _rooms(source, loop, min(most_splits, n_steps))
+    rooms = _rooms(source, loop, min(most_splits, n_steps))
     pieces = np.zeros(2, np.int64)
     path = Path(np.zeros(4, np.int64), np.zeros(d), np.zeros((n_steps + 1, d)))
     size = 1
     while size > 0:
         size -= 1
-        _pop(stack, size, source, path)
+        _pop(rooms.stack, size, source, path)
         counts[0] += 1
-        if counts[0] > max_nodes or stop[0]:
+        if counts[0] > budget.max_nodes or budget.stop[0]:
             return LIMIT
         t = path.at[0]
         if t > 0:
@@ -128,7 +147,7 @@ def explore(
                 if not arrive(source, loop, target, path, cell, target_roots, target_limits[cell], lp, proving, book):
                     return FAILED
         elif locate(source, loop, path, pieces, lp, proving, book):
-            size = _branch(source, loop, path, pieces, most_splits, leaves, stack, size, lp, proving, book)
+            size = _branch(source, loop, path, pieces, most_splits, rooms, size, lp, proving, book)
     fits = book.used[0] <= len(book.codes) and book.used[1] <= len(book.refs) and book.used[2] <= len(book.numbers)
     return DONE if fits else FULL
 
@@ -162,7 +181,7 @@ def _roots(source: Source, loop: Loop, target: Target, lp: Scratch, proving: boo
 
 
 @njit(**OPTIONS)
-def _rooms(source: Source, loop: Loop, n_splits: int) -> Any:
+def _rooms(source: Source, loop: Loop, n_splits: int) -> Rooms:
     """Room for the paths that wait, the whole source being the first of them, and for the leaves of a node."""
     d, n_leaves = len(loop.matrix), len(loop.leaf_action)
     capacity = n_splits * n_leaves + 1
@@ -173,7 +192,7 @@ def _rooms(source: Source, loop: Loop, n_splits: int) -> Any:
         np.zeros((capacity, len(loop.powers), d)),
         np.zeros((capacity, room, d + 3)),
     )
-    return stack, Leaves(np.zeros(n_leaves, np.int64), np.zeros((n_leaves, room, d + 3)))
+    return Rooms(stack, Leaves(np.zeros(n_leaves, np.int64), np.zeros((n_leaves, room, d + 3))))
 
 
 @njit(**OPTIONS)
@@ -196,14 +215,14 @@ def _branch(
     path: Path,
     pieces: Any,
     most_splits: int,
-    leaves: Leaves,
-    stack: Stack,
+    rooms: Rooms,
     size: int,
     lp: Scratch,
     proving: bool,
     book: Book,
 ) -> int:
     """Put the paths on the stack that go on from here, and return its size."""
+    stack, leaves = rooms
     agree = _find_leaves(source, loop, path, leaves, lp, proving, book)
     n_leaves = len(leaves.n_rows)
     merged = path.at[3] >= most_splits

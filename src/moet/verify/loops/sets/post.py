@@ -16,7 +16,7 @@ from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.sets.claims import DONE, FAILED, FULL, LIMIT, Loop, Target
 from moet.verify.loops.sets.crew import in_order
 from moet.verify.loops.sets.enclosures import Enclosure
-from moet.verify.loops.sets.kernel import explore
+from moet.verify.loops.sets.kernel import Budget, explore
 from moet.verify.loops.sets.rows import Book, Source
 from moet.verify.loops.sets.template import Template
 from moet.verify.rounding import gate_errors
@@ -167,10 +167,8 @@ class Post:
         if self._deadline.passed:
             raise Stopped(self._deadline.reason)
         source = self._source(limits, loop)
-        stop = self._deadline.flag
-        status: int = explore(
-            source, loop, target, watch, target_limits, self._most_splits, proving, book, counts, _MAX_NODES, stop
-        )
+        budget = Budget(counts, _MAX_NODES, self._deadline.flag)
+        status: int = explore(source, loop, target, watch, target_limits, self._most_splits, proving, book, budget)
         with _COUNTING:
             self._effort.update(dict(zip(("nodes", "paths", "programs"), counts.tolist(), strict=True)))
         if status == LIMIT:

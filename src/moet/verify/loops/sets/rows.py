@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moet.jit import OPTIONS
-from moet.verify.simplex import EMPTY, UNSURE, maximise, proven_bound
+from moet.verify.simplex import EMPTY, UNSURE, Room, maximise, proven_bound
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -71,19 +71,8 @@ def upper_bound(direction: Any, sign: float, source: Source, n_rows: int, enough
     for k in range(d):
         lp.objective[k] /= weight
     wanted = (enough - middle) / weight - MARGIN
-    status, bound = maximise(
-        lp.objective,
-        source.rows,
-        source.limits,
-        n_rows,
-        lp.low,
-        lp.high,
-        wanted,
-        lp.basis,
-        lp.dual,
-        lp.point,
-        lp.work,
-    )
+    room = Room(lp.basis, lp.dual, lp.point, lp.work)
+    status, bound = maximise(lp.objective, source.rows, source.limits, n_rows, lp.low, lp.high, wanted, room)
     if status == EMPTY:
         return status, np.inf, weight
     if status == UNSURE:  # the multipliers it ended with still prove something
