@@ -1,6 +1,7 @@
 """Proofs about models of numbers whose table has whole numbers and categories are about possible rows."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -141,5 +142,94 @@ def test_a_regressor_of_a_table_takes_the_users_columns(tmp_path):
     assert found.checked
     assert abs(found.largest[0] - 190) < 1
     assert isinstance(verify.always(read, Box.where(read, "kind = house, area >= 30"), "price >= 100"), Proved)
-    with pytest.raises(InputError, match="rooms, kind"):
-        verify.closest(read, row, answer="price >= 300")
+    nearest = verify.closest(read, row, "l1", answer="price >= 300")
+    assert nearest.checked
+    assert read.act(nearest.point)[0] >= 300
+    assert nearest.point[0] == 5
+    assert nearest.distance <= nearest.point_distance <= nearest.distance * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_the_nearest_possible_row_is_the_nearest_of_all(seed, norm):
+    model = random_laws(seed)
+    X = every_row(model.schema)
+    answers = model.predict(X)
+    x = X[seed]
+    gaps = np.abs(X - x)
+    distance = gaps.max(axis=1) if norm == "linf" else gaps.sum(axis=1)
+    asked = {
+        "conditions": ({"answer": "u0 >= 1.25"}, answers[:, 0] >= 1.25),
+        "tolerance": ({"tolerance": 1.75}, np.any(np.abs(answers - answers[seed]) > 1.75, axis=1)),
+        "two outputs": ({"answer": "u0 - u1 >= 8"}, answers[:, 0] - answers[:, 1] >= 8),
+    }
+    for question, wanted in asked.values():
+        found = verify.closest(model, x, norm, **question)
+        assert found.checked
+        assert found.distance == (distance[wanted].min() if wanted.any() else np.inf)
+        if wanted.any():
+            (place,) = np.flatnonzero(np.all(found.point == X, axis=1))
+            assert wanted[place]
+            assert distance[place] == found.distance == found.point_distance
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nearest_row_with_a_column_of_numbers_is_optimal_within_every_choice_of_the_others(seed):
+    """With the other columns fixed only numbers are left, which another search decides."""
+    columns = (*COLUMNS, Column("weight", "number", ("weight",), -1.0, 1.0))
+    coarse = random_laws(seed, n_experts=2, n_outputs=1)
+    rng = np.random.default_rng(seed)
+    slopes = [np.concatenate([t.slope, rng.integers(1, 4, (3, 1, 1))], axis=2) for t in coarse.trees]
+    trees = [replace(tree, slope=slope) for tree, slope in zip(coarse.trees, slopes, strict=True)]
+    gate = np.hstack([coarse.gate_weights, rng.integers(-2, 3, (2, 1)) / 2])
+    model = RegressionMixture(gate, coarse.gate_bias, trees, ["u"], schema=Schema(columns))
+    plain = replace(model, schema=None)
+    x = np.append(every_row(coarse.schema)[3 * seed], 0.25)
+    reached = []
+    for row in every_row(coarse.schema):
+        sides = {name: (v, v) for name, v in zip(coarse.feature_names, row.tolist(), strict=True)}
+        box = Box(**sides, weight=(-1.0, 1.0))
+        reached.append(verify.closest(plain, x, "l1", box, answer="u >= 3.3").exact_distance)
+    found = verify.closest(model, x, "l1", answer="u >= 3.3")
+    assert found.checked
+    assert found.exact_distance == min((d for d in reached if d is not None), default=None)
+
+
+def test_no_proof_of_a_distance_leaves_possible_rows_out():
+    """The records of a box without its piece, and a larger distance, are refused."""
+    model = random_laws(2)
+    x = every_row(model.schema)[0]
+    found = verify.closest(model, x, "l1", tolerance=1.75)
+    assert "no possible row" in (found.claim or "")
+    certificate = found.certificate
+    further = dict(certificate.claim, distance=str(Fraction(certificate.claim["distance"]) + 1))
+    with pytest.raises(CertificateError):
+        verify.check(certificate.claiming("distance", further), model)
+    boxed = replace(model, schema=None)
+    with pytest.raises(CertificateError):
+        verify.check(certificate.claiming("distance", dict(certificate.claim, model=digest(boxed))), boxed)
+    with pytest.raises(CertificateError):
+        verify.check(Certificate("distance", certificate.claim), model)
+
+
+def test_what_is_no_row_of_the_table_has_no_nearest_row():
+    with pytest.raises(InputError, match="exactly one category"):
+        verify.closest(random_laws(0), [0.0, 1.0, 1.0, 0.0, 0.0], tolerance=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("tolerance", [0.0, 2.25])
+def test_regions_hold_every_possible_row_that_two_models_answer_differently(seed, tolerance):
+    pair = random_laws(seed, 2), random_laws(seed + 100, 2)
+    X = every_row(pair[0].schema)
+    apart = np.any(np.abs(pair[0].predict(X) - pair[1].predict(X)) > tolerance, axis=1)
+    found = verify.differences(*pair, tolerance=tolerance, limit=10_000)
+    assert found.complete
+    assert found.unseen == 0
+    assert np.array_equal([any(x in region for region in found.regions) for x in X], apart)
+    for x, region in zip(found.points, found.regions, strict=True):
+        (place,) = np.flatnonzero(np.all(x == X, axis=1))
+        assert apart[place]
+        assert x in region
+    low, high = found.share_interval
+    assert low <= apart.mean() <= high

@@ -101,17 +101,17 @@ def _equivalent(claim: claims.Equivalent, model: PlainModel) -> list[str]:
 
 def _closest(claim: claims.Closest, model: PlainModel) -> list[str]:
     wanted = "another answer than there" if claim.answer is None else f"the answer {quoted(claim.answer)}"
-    return [f"{_nobody_near(claim, model.feature_names)} have {wanted}."]
+    return [f"{_nobody_near(claim, model.feature_names, 'no real numbers')} have {wanted}."]
 
 
-def _nobody_near(claim: claims.Closest | claims.Distance, names: Sequence[str]) -> str:
+def _nobody_near(claim: claims.Closest | claims.Distance, names: Sequence[str], nobody: str) -> str:
     point = ", ".join(f"{name_of(name)} = {exactly(x)}" for name, x in zip(names, claim.point, strict=True))
     near = ""
     if claim.distance is not None:
         measure = "the largest change of a feature" if claim.norm == "linf" else "the sum of all changes"
         near = f" and nearer to this point than {exactly(claim.distance)} by {claim.norm} ({measure})"
     return (
-        f"At the point {point}: in exact arithmetic (the first of equal logits wins), no real numbers "
+        f"At the point {point}: in exact arithmetic (the first of equal logits wins), {nobody} "
         f"{_where(claim.box, names)}{near}"
     )
 
@@ -156,7 +156,8 @@ def _distance(claim: claims.Distance, model: PlainLaws) -> list[str]:
     wanted = "have an output that is off the one there by more than " + exactly(claim.tolerance or Fraction(0))
     if claim.conditions is not None:
         wanted = f"have outputs with {_conditions(claim.conditions, model.outputs)}"
-    return [f"{_nobody_near(claim, model.feature_names)} {wanted}."]
+    nobody = "no possible rows, their features" if has_groups(model.columns) else "no real numbers"
+    return [f"{_nobody_near(claim, model.feature_names, nobody)} {wanted}."]
 
 
 def _loop(kind: str, claim: Any, model: PlainModel, system: PlainSystem) -> list[str]:

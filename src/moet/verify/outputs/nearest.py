@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -28,7 +28,8 @@ from moet.verify.inputs.witness import GROWTH, Witness
 from moet.verify.limits import Deadline
 from moet.verify.outputs.case_rows import Output, Wanted, cases, is_possible
 from moet.verify.outputs.laws import Laws, hard_laws
-from moet.verify.outputs.possible import refuse_groups
+from moet.verify.outputs.nearest_rows import PieceSearch
+from moet.verify.outputs.possible import Possible
 from moet.verify.outputs.questions import (
     a_tolerance,
     conditions_on_outputs,
@@ -57,9 +58,12 @@ def closest_outputs(
 ) -> Closest | Unknown:
     """Answer :func:`moet.verify.closest` for a model that answers with numbers."""
     mixture = hard_laws(model)
-    refuse_groups(mixture, "the nearest input")
     start = state(x, mixture)
     lo, hi = domain_bounds(domain, mixture)
+    possible = Possible(mixture, domain)
+    if not possible.is_row(start):
+        row = None if mixture.schema is None else mixture.schema.row(start)
+        raise InputError(f"the row {row} is none of the table: exactly one category, whole numbers")
     conditions, change = asked_outputs(mixture, answer, tolerance)
     if deadline.passed:
         return Unknown(reason=deadline.reason)
@@ -74,7 +78,7 @@ def closest_outputs(
         "conditions": None if conditions is None else [half.document() for half in conditions],
         "tolerance": None if change is None else str(change),
     }
-    return _Question(mixture, laws, wanted, start, norm, lo, hi, deadline, seed).answer(claim)
+    return _Question(laws, wanted, start, norm, possible, lo, hi, deadline, seed).answer(claim)
 
 
 def asked_outputs(
@@ -106,17 +110,17 @@ class _Question:
 
     def __init__(
         self,
-        mixture: RegressionMixture,
         laws: Laws,
         wanted: list[Wanted],
         x: Floats,
         norm: Norm,
+        possible: Possible,
         lo: Floats,
         hi: Floats,
         deadline: Deadline,
         seed: int,
     ) -> None:
-        self._mixture, self._laws = mixture, laws
+        self._mixture, self._laws, self._possible = laws.mixture, laws, possible
         self._wanted = [rows for rows in wanted if is_possible(rows, laws.low, laws.high)]
         self._x, self._norm = x, norm
         self._lo, self._hi = lo, hi
@@ -126,12 +130,13 @@ class _Question:
         """Search, prove, and find an input that is as near."""
         deadline, band = self._deadline, float_band([self._mixture], self._lo, self._hi)
         X = inputs_around([self._mixture], self._x, self._lo, self._hi, np.random.default_rng(self._seed))
+        X = np.array([self._possible.nearest(x) for x in X])
         radius = first_radius(X[[self._is_wanted(x) for x in X]], self._x, self._norm, self._is_wanted)
-        search = NearestSearch(dict(self._regions()), self._x, self._norm, radius, deadline)
+        search = PieceSearch(self._in_piece(radius), self._possible, self._lo, self._hi)
         if not search.run():
             return Unknown(reason=deadline.reason, band=band, effort=search.effort)
         certificate = Certificate("distance", claim | {"distance": None if search.best is None else str(search.best)})
-        self._write_proof(search, certificate)
+        search.write_proof(self._write_proof, certificate)
         shared: dict[str, Any] = {"certificate": certificate, "band": band, "effort": search.effort}
         if search.best is None:
             nowhere = Closest(
@@ -139,7 +144,7 @@ class _Question:
             )
             return confirmed(nowhere, self._mixture, deadline=deadline)
         assert search.winner is not None
-        witness = Witness(self._is_wanted, self._in_box, self._x, self._norm, search.best, self._lo, self._hi)
+        witness = Witness(self._is_wanted, self._in_box, self._x, self._norm, search.best, *search.box)
         point = witness.find(*search.winner)
         if point is None:
             return Unknown(
@@ -158,7 +163,7 @@ class _Question:
             point=point,
             point_distance=-round_down(-gap),
             answer=dict(zip(self._mixture.outputs, outputs, strict=True)),
-            caveats=caveat_of(doubtful_gates(self._mixture, near)),
+            caveats=caveat_of(doubtful_gates(self._mixture, np.array([self._possible.nearest(y) for y in near]))),
             **shared,
         )
         return confirmed(found, self._mixture, deadline=deadline)
@@ -173,13 +178,19 @@ class _Question:
         laws = Laws(self._mixture, lo, hi, rounded=False)
         return run(NowhereSearch([laws], self._wanted, lo, hi, self._deadline), self._is_wanted).point
 
-    def _regions(self) -> Iterator[tuple[Key, Polytope]]:
+    def _in_piece(self, radius: float) -> Callable[[Floats, Floats], NearestSearch]:
+        def search(lo: Floats, hi: Floats) -> NearestSearch:
+            return NearestSearch(dict(self._regions(lo, hi)), self._x, self._norm, radius, self._deadline)
+
+        return search
+
+    def _regions(self, lo: Floats, hi: Floats) -> Iterator[tuple[Key, Polytope]]:
         for expert in range(self._mixture.n_experts):
-            tree, gate = self._mixture.trees[expert], self._laws.rows(expert)
+            tree, known = self._mixture.trees[expert], (*self._laws.rows(expert), *self._possible.rows)
             leaves = np.where(tree.feature == LEAF, np.arange(tree.n_nodes), -1)
-            for cell in cells(tree, leaves, self._lo, self._hi):
+            for cell in cells(tree, leaves, lo, hi):
                 for number, rows in enumerate(self._cases(expert, cell.node)):
-                    polytope = Polytope(cell.lo, cell.hi, cell.above, (*gate, *rows))
+                    polytope = Polytope(cell.lo, cell.hi, cell.above, (*known, *rows))
                     yield (expert, cell.node, number), polytope
 
     def _cases(self, expert: int, leaf: int) -> Iterator[list[Row]]:
@@ -188,15 +199,16 @@ class _Question:
         for wanted in self._wanted:
             yield from cases(wanted, outputs)
 
-    def _write_proof(self, search: NearestSearch, certificate: Certificate) -> None:
-        """Write the records that the checker expects for "no such input is nearer"."""
+    def _write_proof(self, search: NearestSearch, lo: Floats, hi: Floats, certificate: Certificate) -> None:
+        """Write the records that the checker expects for "no such input of a box is nearer"."""
         if not self._wanted:
             return
         n_experts = self._mixture.n_experts
+        n_known = n_experts + len(self._possible.rows)
         for expert in range(n_experts):
-            rivals = [k for k in range(n_experts) if k != expert]
+            known = [k for k in range(n_known) if k != expert]
             tree = self._mixture.trees[expert]
-            stack = [Cell(0, self._lo, self._hi, np.zeros(len(self._lo), dtype=bool))]
+            stack = [Cell(0, lo, hi, np.zeros(len(lo), dtype=bool))]
             while stack:
                 cell = stack.pop()
                 if cell.is_empty or search.is_outside(cell):
@@ -206,7 +218,7 @@ class _Question:
                     stack += reversed(children(tree, cell))
                     continue
                 for number, rows in enumerate(self._cases(expert, cell.node)):
-                    names = [*rivals, *range(n_experts, n_experts + len(rows))]
+                    names = [*known, *range(n_known, n_known + len(rows))]
                     add_cut(certificate, search.multipliers((expert, cell.node, number)), names)
 
 

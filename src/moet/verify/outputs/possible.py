@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.errors import InputError
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.box import Bounds, Box
 from moet.verify.checker.certificate import Certificate
@@ -93,13 +92,20 @@ class Possible:
                 best, place = min(part, 1 - part), k
         return None if place is None else Division(place, float(np.floor(x[place])))
 
+    def around(self, x: Floats, lo: Floats, hi: Floats) -> Division | None:
+        """Where to divide a box at an input whose whole features are whole; None if they have no other value in it."""
+        place = next((k for k in self._whole if lo[k] < hi[k]), None)
+        if place is None:
+            return None
+        at = float(np.round(x[place]))
+        return Division(place, at if at < hi[place] else at - 1)
 
-def refuse_groups(mixture: RegressionMixture, question: str) -> None:
-    """Complain about a question that is not answered for tables with whole numbers or categories."""
-    columns = [] if mixture.schema is None else [c.name for c in mixture.schema.columns if c.kind != "number"]
-    if columns:
-        raise InputError(
-            f"{question} is about columns of numbers, and {', '.join(columns[:4])} of this model's table hold whole "
-            "numbers or categories; ask verify.always or verify.range about the rows around it (`moet verify --range "
-            "--where ...`), or leave the schema out: dataclasses.replace(mixture, schema=None)"
-        )
+    def as_in(self, x: Floats, lo: Floats, hi: Floats) -> Bounds:
+        """The part of a box in which whole features are as in an input."""
+        low, high = lo.copy(), hi.copy()
+        low[self._whole] = high[self._whole] = np.round(x[self._whole])
+        return low, high
+
+    def is_row(self, x: Floats) -> bool:
+        """Whether an input is a row of the table, inside the domain or not: one category each, and whole numbers."""
+        return self._domain is None or x in self._domain.with_row(x)

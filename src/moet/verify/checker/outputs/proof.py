@@ -116,9 +116,10 @@ def _check_distance(claim: claims.Distance, model: PlainLaws, records: Records) 
             for o, u in enumerate(model.answer(claim.point))
             for sign in (1, -1)
         ]
-    unit = coordinate_unit([model], [*claim.box.lo, *claim.box.hi, *claim.point, claim.distance])
-    sides, ball = body_near(claim, unit)
-    _check_nowhere(records, [model], [exact_logits(model)], wanted, sides, unit, ball)
+    for box in pieces(model.columns, claim.box, records):
+        unit = coordinate_unit([model], [*box.lo, *box.hi, *claim.point, claim.distance])
+        sides, ball = body_near(claim._replace(box=box), unit)
+        _check_nowhere(records, [model], [exact_logits(model)], wanted, sides, unit, ball)
 
 
 def _missed(condition: HalfSpace) -> Wanted:
