@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from moet import load
+from moet import Schema, load
 from moet.errors import InputError
-from moet.table_file import read_table_file
+from moet.model.column_table import ColumnTable
+from moet.table_file import open_table_file, read_table_file
 
 TABLE = pd.DataFrame(
     {
@@ -80,6 +81,23 @@ def test_fit_and_predict_take_it(file, run, tmp_path):
     asked = [run("predict", tmp_path / ".csv.json", data).stdout for data in (file, tmp_path / "table.csv")]
     assert asked[0] == asked[1] != ""
     assert run("why", tmp_path / ".csv.json", "--at", f"{file}:2").exit_code == 0
+
+
+def test_a_schema_reads_one_column_at_a_time(file):
+    table = open_table_file(file, ["code"])
+    assert isinstance(table, ColumnTable)
+    assert len(table) == len(TABLE)
+    whole = read_table_file(file, ["code"])
+    schema = Schema.of(table.drop(columns="paid"))
+    assert schema == Schema.of(whole.drop(columns="paid"))
+    assert np.array_equal(schema.encode(table), schema.encode(whole))
+
+
+def test_the_index_that_pandas_keeps_is_no_column(tmp_path):
+    pytest.importorskip("pyarrow")
+    TABLE.set_index(pd.Index([f"row {k}" for k in range(len(TABLE))], name="key")).to_parquet(tmp_path / "t.parquet")
+    assert list(open_table_file(tmp_path / "t.parquet").columns) == list(TABLE.columns)
+    check(tmp_path / "t.parquet")
 
 
 def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch):

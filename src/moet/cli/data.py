@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,20 +17,34 @@ from numpy.typing import NDArray
 from moet.cli.output import say
 from moet.errors import InputError
 from moet.model.base import BaseMixture
+from moet.model.column_table import ColumnTable
 from moet.model.schema import Schema
 from moet.model.whole import refuse_lost_digits
-from moet.table_file import read_table_file
+from moet.table_file import open_table_file, read_table_file
+
+AnyTable: TypeAlias = pd.DataFrame | ColumnTable
 
 
 def read_table(path: Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
     """Read a table (CSV, Parquet, Arrow); ``text_columns`` stay text even where they look like numbers."""
     table = read_table_file(path, text_columns)
-    if table.empty:
-        raise InputError(f"{path} has a header but no rows")
+    _check_has_rows(path, table)
     return table
 
 
-def labels(table: pd.DataFrame, target: str) -> NDArray[Any]:
+def open_table(path: Path, text_columns: Iterable[str] = ()) -> AnyTable:
+    """The same, but the columns of Parquet and Arrow are read one at a time, when they are asked for."""
+    table = open_table_file(path, text_columns)
+    _check_has_rows(path, table)
+    return table
+
+
+def _check_has_rows(path: Path, table: AnyTable) -> None:
+    if not len(table) or not len(table.columns):
+        raise InputError(f"{path} has a header but no rows")
+
+
+def labels(table: AnyTable, target: str) -> NDArray[Any]:
     """Take the column to learn."""
     column = _column(table, target)
     _check_complete(table, [target])
@@ -42,7 +56,7 @@ def labels(table: pd.DataFrame, target: str) -> NDArray[Any]:
     return values
 
 
-def target_numbers(table: pd.DataFrame, target: str) -> NDArray[np.float64]:
+def target_numbers(table: AnyTable, target: str) -> NDArray[np.float64]:
     """Take a column of numbers to learn."""
     _column(table, target)
     _check_complete(table, [target])
@@ -112,7 +126,7 @@ def agreement(predicted: NDArray[Any], table: pd.DataFrame, target: str) -> floa
     return float(np.mean(actual.to_numpy() == predicted))
 
 
-def _column(table: pd.DataFrame, name: str) -> pd.Series:
+def _column(table: AnyTable, name: str) -> pd.Series:
     if name not in table.columns:
         raise InputError(f"there is no column {name!r}; the columns are {_listed(table.columns)}")
     return table[name]
@@ -138,18 +152,19 @@ def _source(table: pd.DataFrame, name: str) -> str | None:
     return next((column for column in [name, *_prefixes(name)] if column in table.columns), None)
 
 
-def _numbers(table: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    if _is_text(table[name]):
-        wrong = table[name][pd.to_numeric(table[name], errors="coerce").isna()]
+def _numbers(table: AnyTable, name: str) -> NDArray[np.float64]:
+    cells = table[name]
+    if _is_text(cells):
+        wrong = cells[pd.to_numeric(cells, errors="coerce").isna()]
         raise InputError(f"column {name!r} must hold numbers, but has {wrong.iloc[0]!r}")
-    refuse_lost_digits(name, table[name])
-    return table[name].to_numpy(np.float64)
+    refuse_lost_digits(name, cells)
+    return cells.to_numpy(np.float64)
 
 
-def _check_complete(table: pd.DataFrame, columns: Iterable[Any]) -> None:
-    missing = table[list(columns)].isna().sum()
-    if missing.any():
-        holes = [f"{name!r} ({count} of {len(table)} rows)" for name, count in missing[missing > 0].items()]
+def _check_complete(table: AnyTable, columns: Iterable[Any]) -> None:
+    missing = {name: int(table[name].isna().sum()) for name in columns}
+    if any(missing.values()):
+        holes = [f"{name!r} ({count} of {len(table)} rows)" for name, count in missing.items() if count]
         raise InputError(f"values are missing in column {_listed(holes, str)}; fill them in or leave them out")
 
 

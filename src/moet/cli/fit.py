@@ -79,13 +79,13 @@ def fit(
     if budget is not None and (experts is not None or depth is not None):
         raise InputError("--budget is for finding a size; leave out --experts and --depth")
     from moet import save
-    from moet.cli.data import labels, read_table, target_numbers
+    from moet.cli.data import labels, open_table, target_numbers
     from moet.cli.fit_labels import directions, fitted_to_labels
     from moet.cli.fit_numbers import fitted_to_numbers, holds_numbers
     from moet.cli.fitted import Rows, Wanted, tell
 
-    table = read_table(data, category or ())
-    if table.shape[1] == 1:
+    table = open_table(data, category or ())
+    if len(table.columns) == 1:
         raise InputError(f"{data} has the single column {table.columns[0]!r}; are its values separated by commas?")
     wanted = Wanted((experts, depth), "soft" if hard is False else "hard", digits, budget, seed)
     if numbers or (numbers is None and target in table.columns and holds_numbers(table[target])):

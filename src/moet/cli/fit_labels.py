@@ -14,7 +14,8 @@ from moet.cli.output import say
 from moet.distill.distilled_classifier import DistilledClassifier, recombined
 from moet.errors import InputError
 from moet.model.classifier import MoETClassifier
-from moet.model.digits import EXACT, rounded, simplify
+from moet.model.digits import EXACT, MOST_ROWS, rounded, simplify
+from moet.model.short_gate import evenly
 from moet.model.sizes import choose_size
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def _finished(mixture: Mixture, X: pd.DataFrame, digits: int | None, seed: int) 
     if digits is not None and digits < EXACT:
         short = rounded(mixture, digits)
     elif digits is None and mixture.prediction == "hard":
-        rows = np.concatenate([X.to_numpy(), recombined(X, MADE_ROWS, np.random.default_rng(seed)).to_numpy()])
+        made = recombined(X, MADE_ROWS, np.random.default_rng(seed)).to_numpy()
+        rows = np.concatenate([X.to_numpy()[evenly(len(X), MOST_ROWS)], made])
         short = simplify(mixture, rows)
     else:
         short = mixture.prune()

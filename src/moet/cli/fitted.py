@@ -17,6 +17,7 @@ from moet.model.schema import Schema
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from moet.cli.data import AnyTable
     from moet.model.base import Prediction
     from moet.model.file import Model
     from moet.model.sizes import Chosen
@@ -66,7 +67,7 @@ class Rows:
     @classmethod
     def of(
         cls,
-        table: pd.DataFrame,
+        table: AnyTable,
         target: str,
         y: NDArray[Any],
         category: tuple[str, ...],
@@ -83,6 +84,8 @@ class Rows:
     @property
     def to_fit(self) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Features and targets of the rows to train on."""
+        if not len(self.test):  # a large table is not copied
+            return self.X, self.y
         return self.X.iloc[self.train], self.y[self.train]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.model.column_table import ColumnTable
 from moet.model.schema import EMPTY, NO_YES, Column, Schema, category_of
 from moet.model.whole import LARGEST_WHOLE, refuse_lost_digits
 
@@ -45,17 +46,25 @@ def as_pandas(table: Any) -> pd.DataFrame:
     if not isinstance(table, pd.DataFrame):
         if not is_table(table):
             raise InputError(f"expected a DataFrame of pandas or polars, got {type(table).__name__}")
-        table = pd.DataFrame({name: _polars_column(table[name]) for name in table.columns})
-    names = list(table.columns)
+        table = pd.DataFrame({name: polars_column(table[name]) for name in table.columns})
+    check_names(list(table.columns))
+    return table
+
+
+def check_names(names: list[Any]) -> None:
+    """Complain about names of columns that are no different strings."""
     if not all(isinstance(name, str) for name in names):
         raise InputError(f"the names of columns must be strings, got {names[:8]}")
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"two columns are called {twice!r}; rename one")
-    return table
 
 
-def _polars_column(column: Any) -> Any:
+def _by_columns(table: Any) -> pd.DataFrame | ColumnTable:
+    return table if isinstance(table, ColumnTable) else as_pandas(table)
+
+
+def polars_column(column: Any) -> Any:
     """A column of polars without pyarrow: categories that have an order keep it."""
     import pandas as pd
 
@@ -69,7 +78,7 @@ def _polars_column(column: Any) -> Any:
 
 def schema_of(table: Any, categories: Iterable[str] = ()) -> Schema:
     """Make a schema; see :meth:`Schema.of`."""
-    table = as_pandas(table)
+    table = _by_columns(table)
     chosen = set(categories)
     if strange := chosen - set(table.columns):
         raise InputError(f"there is no column {min(strange)!r}; the columns are {', '.join(table.columns)}")
@@ -80,11 +89,13 @@ def schema_of(table: Any, categories: Iterable[str] = ()) -> Schema:
 
 def encode_table(schema: Schema, table: Any, unknown: Literal["error", "zeros"]) -> Floats:
     """Features of every row; see :meth:`Schema.encode`."""
-    table = as_pandas(table)
+    table = _by_columns(table)
     if missing := [column.name for column in schema.columns if column.name not in table.columns]:
         raise InputError(f"the table lacks {_listed(missing)}; it has {_listed(table.columns)}")
-    parts = [_encoded(column, table[column.name], unknown) for column in schema.columns]
-    return np.ascontiguousarray(np.column_stack(parts), dtype=np.float64)
+    features = np.empty((len(table), len(schema.feature_names)))
+    for column, places in schema.places:  # into its place at once: a second table of a large one may not fit
+        features[:, places[0] : places[-1] + 1] = _encoded(column, table[column.name], unknown)
+    return features
 
 
 def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
@@ -96,7 +107,7 @@ def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
         return _of_categorical(name, cells)
     if as_category:
         return _of_texts(name, cells)
-    if types.is_bool_dtype(cells) or set(map(type, cells.dropna())) == {bool}:
+    if types.is_bool_dtype(cells) or (types.is_object_dtype(cells) and set(map(type, cells.dropna())) == {bool}):
         _check_complete(name, cells)
         return Column(name, "boolean", (name,))
     if types.is_numeric_dtype(cells):
@@ -220,17 +231,17 @@ def _encoded(column: Column, cells: pd.Series, unknown: Literal["error", "zeros"
         if column.kind == "integer" and not np.all(numbers == np.round(numbers)):
             wrong = numbers[numbers != np.round(numbers)][0]
             raise InputError(f"column {column.name!r} holds whole numbers, but has {wrong:g}")
-        return numbers
+        return numbers[:, None]
     if column.kind == "boolean":
         _check_complete(column.name, cells)
-        return np.array([column.place(value) for value in cells], dtype=np.float64)
+        return np.array([[column.place(value)] for value in cells], dtype=np.float64)
     names = cells.astype(object).map(column.category, na_action=None)
     strange = names[~names.isin(column.categories)]
     if len(strange) and (unknown == "error" or column.kind == "ordered"):
         column.place(strange.iloc[0])
     place = names.map({name: k for k, name in enumerate(column.categories)}).to_numpy(np.float64)
     if column.kind == "ordered":
-        return place
+        return place[:, None]
     return (place[:, None] == np.arange(len(column.categories))).astype(np.float64)
 
 

@@ -71,15 +71,14 @@ def simplify(model: Any, X: ArrayLike, *, tolerance: float = TOLERANCE) -> Any:
         raise InputError(f"tolerance is a share of the rows, at least 0 and less than 1, got {tolerance}")
     mixture = as_model(model)
     rows = np.ascontiguousarray(X, dtype=np.float64)
-    answers = mixture.predict(rows)
     if len(rows) == 0:
         raise InputError("to simplify a model takes at least one row of inputs to keep its answers on")
-    chosen = evenly(len(rows), MOST_ROWS)
+    rows = np.ascontiguousarray(rows[evenly(len(rows), MOST_ROWS)])
     if isinstance(mixture, RegressionMixture):
-        return short_laws(mixture, np.ascontiguousarray(rows[chosen]), tolerance)
+        return short_laws(mixture, rows, tolerance)
     pruned = prune_mixture(mixture)
     simplified = _simplified_hard if mixture.prediction == "hard" else _simplified_soft
-    return simplified(pruned, np.ascontiguousarray(rows[chosen]), answers[chosen], tolerance)
+    return simplified(pruned, rows, mixture.predict(rows), tolerance)
 
 
 @overload
