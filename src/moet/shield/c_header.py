@@ -58,6 +58,7 @@ def c(shield: Shield | GoalShield, *, name: str = "shield", self_test: bool = Fa
     is_for_goal = isinstance(shield, GoalShield)
     functions = (
         _FUNCTIONS.replace("CONDITIONS_KEPT", kept)
+        .replace("OTHER_PRODUCTS", _other_products(len(t.outputs)))
         .replace("LEFT_TOO", ", int left" if is_for_goal else "")
         .replace("MOST_STEPS", "left" if is_for_goal else "@ERRORS@ - 1")
         .replace("ALL_BELOW", all_below)
@@ -173,6 +174,11 @@ def _table(name: str, values: NDArray[Any]) -> str:
     return array(f"{kind} {name}{shape}", *(f"{{{', '.join(map(write, row))}}}," for row in values))
 
 
+def _other_products(n_states: int) -> str:
+    """Lines that add all products of a row but the first: compilers unroll no loop at -O2."""
+    return "".join(f"\n{INDENT}value += NAME_times(row[{k}], z[{k}]);" for k in range(1, n_states))
+
+
 def _step(t: Tables, name: str) -> str:
     """The equations, one line per operation."""
     n_states, n_inputs = len(t.outputs), t.inputs.shape[1]
@@ -268,10 +274,7 @@ static inline int NAME_within(const double z[], double error)
 static inline int NAME_below(const double z[], double error, const double row[], double spread, double limit)
 {
     EXACT
-    double value = NAME_times(row[0], z[0]);
-    for (int k = 1; k < @STATES@; k++) {
-        value += NAME_times(row[k], z[k]);
-    }
+    double value = NAME_times(row[0], z[0]);OTHER_PRODUCTS
     return value + NAME_times(error, spread) <= limit;
 }
 ALL_BELOW

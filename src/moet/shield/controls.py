@@ -14,6 +14,7 @@ from moet.errors import CertificateError, InputError
 from moet.model.file import as_model, digest
 from moet.model.regression.mixture import RegressionMixture
 from moet.shield.control_kernel import ControlTables, decide, decide_rows, is_allowed
+from moet.shield.reading import numbers
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.words import claim_in_words
 from moet.verify.checking import check
@@ -114,9 +115,10 @@ class ControlShield:
 
     def act_many(self, states: ArrayLike, wanted: ArrayLike) -> Floats:
         """Controls to take in many states, one per row, for as many that are wanted."""
-        rows = np.ascontiguousarray(states, np.float64)
-        controls = np.ascontiguousarray(wanted, np.float64).reshape(len(rows), -1)
-        if rows.shape[1:] != (self.system.n_states,) or controls.shape[1:] != self.tables.low.shape:
+        rows, controls = numbers(states, "states"), numbers(wanted, "controls")
+        if controls.shape == rows.shape[:1]:
+            controls = controls[:, None]
+        if rows.shape[1:] != (self.system.n_states,) or controls.shape != (len(rows), len(self.tables.low)):
             raise InputError(f"expected states and as many controls, got shapes {rows.shape} and {controls.shape}")
         if not np.all(np.isfinite(rows)) or np.any(np.isnan(controls)):
             raise InputError("states must be finite, and controls numbers")
@@ -172,7 +174,7 @@ class ControlShield:
         return _step_of(self.certificate.claim, self.policy, self.system)
 
     def _seen(self, state: ArrayLike) -> Floats:
-        seen = np.ascontiguousarray(state, dtype=np.float64)
+        seen = numbers(state, "states")
         if seen.shape != (self.system.n_states,) or not np.all(np.isfinite(seen)):
             raise InputError(
                 f"a state of {self.system.name!r} has {self.system.n_states} finite numbers "
@@ -181,7 +183,7 @@ class ControlShield:
         return seen
 
     def _wanted(self, control: ArrayLike) -> Floats:
-        wanted = np.ascontiguousarray(np.atleast_1d(control), np.float64)
+        wanted = np.atleast_1d(numbers(control, "controls"))
         if wanted.shape != self.tables.low.shape or np.any(np.isnan(wanted)):
             names = ", ".join(self.system.controls)
             raise InputError(f"the controls are {names}, got {np.asarray(control).tolist()}")

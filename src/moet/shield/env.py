@@ -11,6 +11,7 @@ from moet.errors import InputError
 from moet.shield.controls import ControlShield
 from moet.shield.goals import GoalShield
 from moet.shield.look_ahead import LookAhead
+from moet.shield.reading import numbers, whole
 from moet.shield.shield import Shield
 
 
@@ -100,11 +101,14 @@ class _Numbered:
         n_actions = len(shield.system.actions)
         if not isinstance(space, gymnasium.spaces.Discrete) or space.n != n_actions:
             raise InputError(f"the shield is about {n_actions} actions, and the environment has {space}")
-        self._first = int(space.start)
+        self._space, self._first = space, int(space.start)
 
     def read(self, action: Any) -> Any:
         """What the shield calls an action."""
-        return int(action) - self._first
+        number = whole(action)
+        if number is None:
+            raise InputError(f"{action!r} is no action of the environment, whose actions are {self._space}")
+        return number - self._first
 
     def written(self, taken: Any) -> Any:
         """What the environment calls it."""
@@ -127,7 +131,10 @@ class _Controls:
 
     def read(self, action: Any) -> Any:
         """What is wanted, as the actuators would clip it."""
-        return np.clip(np.asarray(action, np.float64), self._low, self._high)
+        wanted = np.atleast_1d(numbers(action, "controls"))
+        if wanted.shape != self._low.shape:
+            raise InputError(f"expected {len(self._low)} controls, got {action!r}")
+        return np.clip(wanted, self._low, self._high)
 
     def written(self, taken: Any) -> Any:
         """What the environment gets."""

@@ -13,6 +13,7 @@ from moet.model.mixture import Mixture
 from moet.shield.kernel import policy_action
 from moet.shield.look_ahead import LookAhead, check_ahead, in_floats, subjects
 from moet.shield.margins import find_goal_margins, goal_of
+from moet.shield.reading import whole
 from moet.verify.checker.certificate import Certificate
 from moet.verify.systems.system import System
 
@@ -101,18 +102,18 @@ class GoalShield(LookAhead):
 
         Actions are given by number or by name.
         """
-        return 0 < self.steps_ahead(state, action) <= left
+        return 0 < self.steps_ahead(state, action) <= _steps_left(left)
 
     def act(self, state: ArrayLike, wanted: Any, left: int) -> Any:
         """The action to take in a state with so many steps left: the wanted one, or the policy's.
 
         It is a number or a name, as the wanted one is.
         """
-        return self._act(state, wanted, left)
+        return self._act(state, wanted, _steps_left(left))
 
     def act_many(self, states: ArrayLike, wanted: ArrayLike, left: ArrayLike) -> NDArray[np.int64]:
         """Action numbers to take in many states, one per row; ``left`` is one number, or as many."""
-        return self._act_many(states, wanted, left)
+        return self._act_many(states, wanted, np.vectorize(_steps_left, otypes=[np.int64])(left))
 
     def covers_start(self, state: ArrayLike) -> bool:
         """Whether what is proved holds of a run that begins in a state, given as it is seen.
@@ -124,6 +125,13 @@ class GoalShield(LookAhead):
             return True
         own = int(policy_action(seen, *self._packed)) if np.all(np.isfinite(seen)) else -1
         return own >= 0 and self.allows(seen, own, self.within)
+
+
+def _steps_left(left: Any) -> int:
+    steps = whole(left)
+    if steps is None:
+        raise InputError(f"left is a whole number of steps, got {left!r}")
+    return steps
 
 
 def _extended(proof: Certificate, mixture: Mixture, system: System, within: int | None, steps: int) -> Certificate:

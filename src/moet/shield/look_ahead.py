@@ -15,6 +15,7 @@ from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
 from moet.shield.kernel import Tables, decide, decide_rows, explained, packed, steps_to_set
 from moet.shield.program import polynomials, step_program
+from moet.shield.reading import numbers, whole
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.words import claim_in_words
 from moet.verify.checking import check
@@ -78,15 +79,14 @@ class LookAhead:
         return self.system.actions[taken] if isinstance(wanted, str) else taken
 
     def _act_many(self, states: ArrayLike, wanted: ArrayLike, left: ArrayLike) -> NDArray[np.int64]:
-        rows = np.ascontiguousarray(states, dtype=np.float64)
-        numbers = np.ascontiguousarray(wanted, dtype=np.int64)
-        if rows.ndim != 2 or rows.shape[1] != self.system.n_states or numbers.shape != rows.shape[:1]:
-            raise InputError(f"expected states and as many actions, got shapes {rows.shape} and {numbers.shape}")
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self._number):
-            raise InputError(f"action numbers are from 0 to {len(self._number) - 1}")
-        taken = np.empty(len(numbers), np.int64)
-        limits = np.ascontiguousarray(np.broadcast_to(np.asarray(left, np.int64), numbers.shape))
-        decide_rows(rows, numbers, limits, taken, *self._packed)
+        rows, asked = numbers(states, "states"), numbers(wanted, "actions")
+        if rows.ndim != 2 or rows.shape[1] != self.system.n_states or asked.shape != rows.shape[:1]:
+            raise InputError(f"expected states and as many actions, got shapes {rows.shape} and {asked.shape}")
+        if not np.all((asked >= 0) & (asked < len(self._number)) & (asked == np.floor(asked))):
+            raise InputError(f"action numbers are whole, from 0 to {len(self._number) - 1}")
+        taken = np.empty(len(asked), np.int64)
+        limits = np.ascontiguousarray(np.broadcast_to(np.asarray(left, np.int64), asked.shape))
+        decide_rows(rows, asked.astype(np.int64), limits, taken, *self._packed)
         if np.any(taken < 0):
             raise InputError("states must be finite")
         return taken
@@ -107,7 +107,7 @@ class LookAhead:
         return bool(explained(*seen, *self._packed))
 
     def _seen(self, state: ArrayLike) -> Floats:
-        seen = np.ascontiguousarray(state, dtype=np.float64)
+        seen = numbers(state, "states")
         if seen.shape != (self.system.n_states,):
             raise InputError(
                 f"a state of {self.system.name!r} has {self.system.n_states} numbers "
@@ -116,15 +116,11 @@ class LookAhead:
         return seen
 
     def _action(self, action: Any) -> int:
-        number = self._number.get(action, -1) if isinstance(action, str) else action
-        try:
-            whole = int(number)
-        except (TypeError, ValueError, OverflowError):
-            whole = -1
-        if whole != number or not 0 <= whole < len(self._number):
+        number = self._number.get(action) if isinstance(action, str) else whole(action)
+        if number is None or not 0 <= number < len(self._number):
             known = ", ".join(f"{k} or {name!r}" for name, k in self._number.items())
             raise InputError(f"{action!r} is no action of the system {self.system.name!r}: {known}")
-        return whole
+        return number
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({digest(self.policy)[:12]}, {self.system.name!r}, steps={self.steps})"
@@ -148,13 +144,13 @@ def check_ahead(steps: Any) -> int:
 
 def _tables(claimed: dict[str, Any], mixture: Mixture, system: System, rows: ArrayLike, safe_rows: ArrayLike) -> Tables:
     """Numbers of the certificate, the policy and the system, as the kernel wants them."""
-    numbers: dict[str, Any] = {name: np.array(claimed[name], np.float64) for name in _NUMBERS}
+    claims: dict[str, Any] = {name: np.array(claimed[name], np.float64) for name in _NUMBERS}
     flat = FlatMixture.of(mixture.gate_weights, mixture.gate_bias, mixture.trees)
     sines, cosines = polynomials(claimed["terms"])
     return Tables(
         **step_program(system)._asdict(),
         **flat.routing._asdict(),
-        **numbers,
+        **claims,
         sines=sines,
         cosines=cosines,
         rows=np.ascontiguousarray(rows, np.float64),

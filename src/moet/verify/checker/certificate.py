@@ -93,6 +93,12 @@ class Certificate:
         weakref.finalize(self, blocks.close)
         return blocks
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles have blocks of their own: those of the original are closed when it is gone."""
+        blocks = self._pack()
+        blocks.seek(0)
+        return _with_blocks, (self.kind, self.claim, blocks.read())
+
     def _pack(self) -> IO[bytes]:
         """Pack what has been added, and return all blocks."""
         self._blocks.seek(0, os.SEEK_END)
@@ -347,3 +353,10 @@ def _little_endian(part: bytes, size: int) -> bytes:
     values = array({4: "i", 8: "d"}[size], part)
     values.byteswap()
     return values.tobytes()
+
+
+def _with_blocks(kind: str, claim: dict[str, Any], blocks: bytes) -> Certificate:
+    """A certificate from its packed records."""
+    certificate = Certificate(kind, claim)
+    certificate._blocks.write(blocks)
+    return certificate
