@@ -291,6 +291,14 @@ def test_a_plant_without_controls_is_no_task(run, tmp_path, monkeypatch):
 
 
 def test_the_report_says_when_no_size_learned_anything(capsys):
-    front = [Tried(2, 0, 2, -21.0, 0.0, 0.3), Tried(8, 6, 200, -21.0, 0.0, 0.8)]
-    assert "the smallest within 0.4 of the best reward (-21)" in size_report(front, 0, 0.4, "reward")["size taken"]
+    front = [Tried(2, 0, 2, -21.0, 0.0, 0.3), Tried(8, 6, 200, -21.0, 0.0, 0.6)]
+    assert size_report(front, 0, 0.4, "reward")["size taken"].endswith(
+        "the smallest within 0.4 of the best reward (-21)"
+    )
     assert "E8-D6, the most faithful: none earned" in size_report(front, 1, 0.4, "reward")["size taken"]
+
+
+def test_the_report_says_when_a_smaller_size_played_a_game_of_its_own(capsys):
+    front = [Tried(2, 0, 2, 499.0, 0.0, 0.5, own_game=True), Tried(4, 2, 9, 500.0, 0.0, 0.9)]
+    assert "E4-D2, the smallest within 10 of" in size_report(front, 1, 10.0, "reward")["size taken"]
+    assert "E2-D0: 2 leaves, reward 499 ± 0, fidelity 0.5000, a game of its own" in capsys.readouterr().err

@@ -74,32 +74,50 @@ def test_a_task_of_long_games_plays_few_of_them(teacher, monkeypatch):
     assert asked == {"cartpole": (40, 10, 50), "long": (8, 10, 2), "told": (3, 10, 2)}
 
 
-def test_sizes_that_learned_nothing_do_not_end_the_search_and_the_most_faithful_is_taken(monkeypatch):
-    class Floor(Run):
-        """Earns what chance does until there are four experts of depth 3; the larger, the more faithful."""
+class Scored(Run):
+    """Plays nothing: ``figures`` says reward and fidelity by the number of leaves."""
 
-        def best(self, finalists):
-            experts, depth = self.student.n_experts, self.student.max_depth
-            leaves = experts * 2**depth
-            reward = 21.0 if leaves >= self.settings.max_samples else -21.0
-            score = Score(
-                reward=reward, reward_error=0.0, fidelity=min(leaves, 64) / 64, fidelity_error=0.0, leaves=leaves
-            )
-            return 0, SimpleNamespace(score=score)
+    @staticmethod
+    def figures(leaves):
+        raise NotImplementedError
 
-        def teacher_reward(self):
-            return 21.0
+    def best(self, finalists):
+        leaves = self.student.n_experts * 2**self.student.max_depth
+        reward, fidelity = self.figures(leaves)
+        score = Score(reward=reward, reward_error=0.0, fidelity=fidelity, fidelity_error=0.0, leaves=leaves)
+        return 0, SimpleNamespace(score=score)
 
-        def finish(self):
-            return Distillation(None, (), 0, None, None)
+    def teacher_reward(self):
+        return 21.0
 
-    monkeypatch.setattr("moet.distill.sizes.Run", Floor)
+    def finish(self):
+        return Distillation(None, (), 0, None, None)
+
+
+def chosen_of(figures, monkeypatch):
+    """What is found where sizes do as they are told."""
+    monkeypatch.setattr("moet.distill.sizes.Run", Scored)
     monkeypatch.setattr("moet.distill.sizes.carry_on", lambda run, *_, **__: None)
-    monkeypatch.setattr(Floor, "chance_reward", -20.9)
-    settings = Settings(1, 1, "uniform", "weight", "reward", 1, None, 0, 1)
-    for enough, name in ((32, "E4-D3"), (2**20, "E8-D3")):
-        run = choose_size(None, resolve("cartpole"), replace(settings, max_samples=enough), 4)
-        assert run.front[run.taken].name == name
+    monkeypatch.setattr(Scored, "chance_reward", -20.9)
+    monkeypatch.setattr(Scored, "figures", staticmethod(figures))
+    run = choose_size(None, resolve("cartpole"), Settings(1, 1, "uniform", "weight", "reward", 1, None, 0, 1), 4)
+    return run.front[run.taken].name
+
+
+@pytest.mark.parametrize(("enough", "name"), [(32, "E4-D3"), (2**20, "E8-D3")])
+def test_sizes_that_learned_nothing_do_not_end_the_search_and_the_most_faithful_is_taken(enough, name, monkeypatch):
+    def figures(leaves):
+        return 21.0 if leaves >= enough else -21.0, 0.6 + min(leaves, 64) / 640
+
+    assert chosen_of(figures, monkeypatch) == name
+
+
+def test_a_size_that_earns_as_much_by_another_game_neither_ends_the_search_nor_is_taken(monkeypatch):
+    assert chosen_of(lambda leaves: (21.0, 0.4 if leaves < 16 else 0.9), monkeypatch) == "E4-D2"
+    assert (
+        chosen_of(lambda leaves: (21.0 if leaves < 16 else 19.0, 0.4 if leaves < 16 else 0.9), monkeypatch) == "E2-D0"
+    )
+    assert chosen_of(lambda leaves: (21.0, 0.4), monkeypatch) == "E2-D0"
 
 
 def test_the_teacher_plays_its_first_episodes_once_for_all_sizes(teacher, monkeypatch):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from moet.distill.checkpoint import Part, Store
 from moet.distill.outcome import Distillation
 from moet.distill.run import Run, Settings, carry_on
+from moet.distill.selection import Score
 from moet.envs.task import Task
 from moet.model.classifier import MoETClassifier
 from moet.model.mixture import Prediction
@@ -26,6 +27,10 @@ SCOUTING = 4
 LEARNED = 0.1
 """Of what the teacher earns more than chance: sizes that all earn less have learned nothing yet. Several in a row do
 not end the search, and the most faithful is taken instead of the smallest."""
+
+IMITATES = 0.2
+"""Of the way from agreement at random, one step in so many actions, to perfect fidelity: a student of labels that comes
+less far plays a game of its own."""
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +50,10 @@ def choose_size(
 
     The tolerance is 2 % of the best reward, or its standard error if that is more. Sizes are tried from small to large,
     each with a quarter of the iterations, until one comes within the tolerance of the teacher, three in a row bring
-    nothing, or half of the budget is spent. The size taken then runs all its iterations. While none earns more than
-    chance does, by a tenth of what the teacher earns more, the search goes on, and the most faithful is taken.
+    nothing, or half of the budget is spent. The size taken then runs all its iterations. One that earns as much as the
+    teacher by a game of its own neither ends the search nor is taken if another one earns as much. While none earns
+    more than chance does, by a tenth of what the teacher earns more, the search goes on, and the most faithful is
+    taken.
 
     Parameters
     ----------
@@ -77,11 +84,12 @@ def choose_size(
         )
         score = run.best(1)[1].score
         runs.append(run)
-        tried.append(Tried(experts, depth, score.leaves or 0, score.reward, score.reward_error, score.fidelity))
+        tried.append(_tried(experts, depth, score, task))
         best = max(tried, key=lambda one: one.score)
         tolerance = max(best.error, SHARE * abs(best.score))
         wanted = run.teacher_reward() if len(runs) == 1 else wanted
-        if score.reward >= wanted - tolerance or time.monotonic() > half:
+        does = score.reward >= wanted - tolerance and not tried[-1].own_game
+        if does or time.monotonic() > half:
             break
         if stalled(tried, tolerance) and not _learned_nothing(tried, wanted, runs[0]):
             break
@@ -89,6 +97,13 @@ def choose_size(
     title = f"distilling {tried[taken].name}"
     carry_on(runs[taken], iterations, stores[taken], title=title, verbose=verbose, deadline=whole)
     return replace(runs[taken].finish(), front=tuple(tried), taken=taken, tolerance=tolerance)
+
+
+def _tried(experts: int, depth: int, score: Score, task: Task) -> Tried:
+    """How a size did."""
+    at_random = 0.0 if task.continuous else 1.0 / len(task.action_names)
+    own_game = not task.continuous and score.fidelity < at_random + IMITATES * (1.0 - at_random)
+    return Tried(experts, depth, score.leaves or 0, score.reward, score.reward_error, score.fidelity, own_game=own_game)
 
 
 def _learned_nothing(tried: list[Tried], wanted: float, run: Run) -> bool:

@@ -39,7 +39,10 @@ FEW_ROWS = 12
 
 
 class Tried(NamedTuple):
-    """A size and how it did: reward or accuracy, its standard error, and the fidelity if there is a teacher."""
+    """A size and how it did: reward or accuracy, its standard error, and the fidelity if there is a teacher.
+
+    With ``own_game`` it acts as its teacher hardly more often than at random, whatever it earns.
+    """
 
     experts: int
     depth: int
@@ -48,6 +51,7 @@ class Tried(NamedTuple):
     error: float
     fidelity: float | None = None
     boosted: bool = False
+    own_game: bool = False
 
     @property
     def name(self) -> str:
@@ -63,10 +67,12 @@ def candidate_sizes(n_classes: int) -> list[tuple[int, int]]:
 def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
     """Number of the one of fewest leaves whose score is within the tolerance of the best; the better of equals.
 
+    One that plays a game of its own tells nothing of its teacher, and is taken only if all of them do.
     A gate of many experts is harder to read than leaves are: where only ``WIDE_SIZES`` do, the best of them is taken.
     """
     least = max(one.score for one in tried) - tolerance
     good = [k for k, one in enumerate(tried) if one.score >= least]
+    good = [k for k in good if not tried[k].own_game] or good
     usual = [k for k in good if not _is_wide(tried[k])]
     if not usual:
         return max(good, key=lambda k: tried[k].score)
@@ -276,6 +282,7 @@ def front_lines(front: Sequence[Tried], taken: int, what: str) -> list[str]:
     lines = []
     for k, one in enumerate(front):
         fidelity = "" if one.fidelity is None else f", fidelity {one.fidelity:.4f}"
+        fidelity += ", a game of its own" if one.own_game else ""
         mark = "  <- taken" if k == taken else ""
         lines.append(f"{one.name}: {one.leaves} leaves, {what} {one.score:.4g} ± {one.error:.2g}{fidelity}{mark}")
     return lines
