@@ -54,6 +54,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "MoET"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
