@@ -66,4 +66,5 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": [], "start": []}
+toc_object_entries_show_parents = "hide"
 html_show_sourcelink = False
