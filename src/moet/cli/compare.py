@@ -28,7 +28,8 @@ from moet.cli.verdicts import (
 
 if TYPE_CHECKING:
     from moet.model.base import BaseMixture
-    from moet.verify.result import Differences, Refuted
+    from moet.verify.findings import Differences
+    from moet.verify.result import Refuted
 
 
 def compare(

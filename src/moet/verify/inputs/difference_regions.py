@@ -22,13 +22,13 @@ from moet.verify.arguments import (
     known_labels,
 )
 from moet.verify.box import Box
+from moet.verify.findings import Differences
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
 from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import CONFIDENCE, confidence_interval, total_share
 from moet.verify.limits import Deadline
 from moet.verify.polytopes import Polytope
-from moet.verify.result import Differences
 
 Floats = NDArray[np.float64]
 
