@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import moet
+import moet.jit
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -13,6 +14,7 @@ from figures import figures  # noqa: E402
 from written_pages import write_pages  # noqa: E402
 
 write_pages(HERE / "generated")
+moet.jit._compiling.announced = True  # what examples print is not the same in a fresh environment otherwise
 
 project = "MoET"
 author = "The MoET developers"
@@ -51,9 +53,11 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]  # the scraper is a function, which Sphinx cannot keep between builds
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}
 html_title = "MoET"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
@@ -61,5 +65,6 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "start": []}
+toc_object_entries_show_parents = "hide"
 html_show_sourcelink = False

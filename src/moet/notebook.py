@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moet.distill.evaluation import Evaluation
@@ -27,13 +27,18 @@ def table(title: str, figures: Mapping[str, object]) -> str:
     return f"<table><caption>{escape(title)}</caption>{rows}</table>"
 
 
+def text_html(text: str) -> str:
+    """Lines of text in columns as they are."""
+    return f"<pre>{escape(text)}</pre>"
+
+
 def mixture_html(mixture: Mixture) -> str:
     """Size of a model, and its rules if they are few."""
     from moet.explain.rule_lists import rules
     from moet.model.text import summary
 
     if mixture.size.leaves <= MOST_LEAVES:
-        return f"<pre>{escape(rules(mixture))}</pre>"
+        return text_html(rules(mixture))
     figures = {"features": ", ".join(mixture.feature_names), "classes": ", ".join(map(str, mixture.classes.tolist()))}
     return table(summary(mixture), figures)
 
@@ -81,9 +86,12 @@ def verdict_html(verdict: Verdict) -> str:
     figures: dict[str, object] = {}
     if verdict.claim is not None:
         figures |= {"claim": verdict.claim.partition("\n")[0], "checked": "yes" if verdict.checked else "no"}
-    for name in ("reason", "point", "answers", "distance"):
-        if (value := getattr(verdict, name, None)) is not None and str(value) != "()":
-            figures[name] = value
+    figures |= {
+        name: getattr(verdict, name)
+        for name in ("reason", "distance", "cost")
+        if getattr(verdict, name, None) is not None
+    }
+    figures |= _shown_by(verdict)
     trace = getattr(verdict, "trace", None)
     if trace is not None:
         figures["run"] = f"{len(trace.actions)} steps"
@@ -91,3 +99,24 @@ def verdict_html(verdict: Verdict) -> str:
         figures["note"] = " ".join(verdict.caveats)
     figures |= {name.replace("_", " "): f"{value:.4g}" for name, value in verdict.effort.items()}
     return table(type(verdict).__name__, figures)
+
+
+def _shown_by(verdict: Verdict) -> dict[str, object]:
+    """The change, the rows or the input that a verdict comes with; of two rows both values where they differ."""
+    if changes := getattr(verdict, "changes", None):
+        return {name: f"{_cell(old)} → {_cell(new)}" for name, (old, new) in changes.items()}
+    found: dict[str, object] = {}
+    rows, point, answers = (getattr(verdict, name, None) for name in ("rows", "point", "answers"))
+    if rows:
+        found = {name: _apart(row[name] for row in rows) for name in rows[0]}
+    elif point is not None:
+        found = {"point": ", ".join(map(_cell, point))}
+    return found | ({"answer": _apart(answers)} if answers else {})
+
+
+def _apart(values: Iterable[Any]) -> str:
+    return " | ".join(dict.fromkeys(map(_cell, values)))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

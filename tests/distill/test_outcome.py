@@ -1,9 +1,11 @@
+import numpy as np
 import pytest
 
-from moet import MoETClassifier
+from moet import Mixture, MoETClassifier, Tree
 from moet.distill import distill, evaluate
+from moet.explain import why
 from moet.notebook import table, verdict_html
-from moet.verify.result import Proved, Unknown
+from moet.verify.result import Proved, Refuted, Unknown
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +50,15 @@ def test_verdicts_show_what_they_are():
     assert all(text in html for text in ("x &lt; 1 always", "checked", "0 &lt; y", "search seconds"))
     assert "more" not in html
     assert "too &lt; long" in verdict_html(Unknown(reason="too < long"))
+
+
+def test_what_refutes_is_shown_by_its_names():
+    rows = ({"city": "Bern", "income": 26857.10715}, {"city": "<Genf>", "income": 26857.10715})
+    html = Refuted(rows=rows, answers=("yes", "no"), point=np.array([1.0, 26857.10715]))._repr_html_()
+    assert all(text in html for text in (">city<", "Bern | &lt;Genf&gt;", ">26857.1<", "yes | no"))
+    assert "0.25, 3" in Refuted(point=np.array([0.25, 3.0]), answers=("yes",))._repr_html_()
+
+
+def test_reasons_are_shown_as_they_are_printed():
+    model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["<up>", "down"])
+    assert "&lt;up&gt;, answered by expert 0 alone" in why(model, [1, 1])._repr_html_()

@@ -392,3 +392,18 @@ def test_a_single_tree_on_a_single_feature(show):
     settled(browser)
     assert verdict(browser) == "no"
     assert "just above 0.5" in browser.find_element(By.ID, "flips").text
+
+
+def test_numbers_below_the_map_are_seen_whole(show):
+    leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    model = Mixture([[0, 0], [1, 1]], [73_000, 0], leaves, ["no", "yes"], ["income", "debt"])
+    browser = show(model, data=[[4_000, 4_000], [141_000, 141_000]])
+    labels = browser.find_elements(By.CSS_SELECTOR, "svg .tick-label")
+    assert "140000" in [label.text for label in labels]
+    for label in labels:
+        edges = browser.execute_script(
+            "const [a, b] = [arguments[0], arguments[0].ownerSVGElement].map((one) => one.getBoundingClientRect());"
+            "return [a.left - b.left, b.right - a.right]",
+            label,
+        )
+        assert min(edges) >= 0, label.text

@@ -234,14 +234,56 @@ def test_actions_that_are_none_are_refused(answer, message):
         checked(Someone(answer), TASK).act(ROWS)
 
 
-@pytest.mark.parametrize("ask", ["act", "scores"])
-def test_observations_of_a_network_are_checked_once(monkeypatch, ask):
-    looks = []
+class Scorer(Teacher):
+    """A teacher of one's own, who scores and leaves the rest to the base."""
+
+    def scores(self, observations):
+        return np.hstack([observations, -observations[:, :1]])
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        NetworkTeacher(a_network()),
+        NetworkTeacher(a_network(meaning="logits")),
+        Teacher.from_callable(scores=lambda rows: rows[:, [0, 1, 2, 0]]),
+        Scorer(),
+    ],
+)
+@pytest.mark.parametrize("ask", ["act", "scores", "act_and_score"])
+def test_observations_are_checked_and_answered_once(monkeypatch, ask, teacher):
+    looks, answers = [], []
     for module in (adapters, network):
         look = module.as_observations
         monkeypatch.setattr(module, "as_observations", lambda *given, look=look: looks.append(given) or look(*given))
-    getattr(checked(NetworkTeacher(a_network()), TASK), ask)(ROWS)
-    assert len(looks) == 1
+    for owner, name in ((network.Network, "outputs"), (Scorer, "scores"), (adapters.CallableTeacher, "scores")):
+        once = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, once=once: answers.append(given) or once(*given))
+    getattr(checked(teacher, TASK), ask)(ROWS)
+    assert len(looks) == len(answers) == 1
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        NetworkTeacher(a_network(meaning="logits")),
+        Teacher.from_callable(scores=lambda rows: rows[:, [0, 1, 2, 0]]),
+        Teacher.from_callable(lambda rows: np.full(len(rows), 3), scores=lambda rows: rows[:, [0, 1, 2, 0]]),
+        Teacher.from_predictor(DecisionTreeClassifier(max_depth=2).fit(ROWS, np.arange(len(ROWS)) % 4)),
+        Scorer(),
+    ],
+)
+def test_both_answers_at_once_are_those_of_each(teacher):
+    for one in (teacher, checked(teacher, TASK)):
+        actions, scores = one.act_and_score(ROWS)
+        assert np.array_equal(actions, one.act(ROWS))
+        assert np.array_equal(scores, one.scores(ROWS))
+
+
+def test_a_task_does_not_change_the_teacher_itself():
+    teacher = Teacher.from_callable(lambda rows: np.zeros(len(rows), int))
+    assert (checked(teacher, TASK).n_features, checked(teacher, TASK).n_actions) == (3, 4)
+    assert (teacher.n_features, teacher.n_actions) == (None, None)
 
 
 @pytest.mark.parametrize(

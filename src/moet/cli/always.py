@@ -13,6 +13,7 @@ from moet.cli.verdicts import (
     domain,
     exit_code,
     label_of,
+    name_of,
     named,
     print_claim,
     save_certificate,
@@ -37,7 +38,7 @@ def answer_always(
     from moet.model.file import as_model, digest
     from moet.verify.arguments import CPU_LIMIT, answers_with_numbers
     from moet.verify.inputs.queries import always
-    from moet.verify.result import Proved, Refuted
+    from moet.verify.result import Refuted
 
     mixture = as_model(model)
     numbers = answers_with_numbers(mixture)
@@ -49,28 +50,18 @@ def answer_always(
     if isinstance(verdict, Refuted):
         point = verdict.rows[0] if verdict.rows else named(verdict.point, mixture)
     if as_json:
-        print_json(
-            {
-                **verdict_document(verdict),
-                "question": "always",
-                "model": str(model),
-                "digest": digest(mixture),
-                "answers": answers,
-                "where": where,
-                "point": point,
-                "answer": verdict.answers[0] if isinstance(verdict, Refuted) else None,
-                "certificate": saved,
-            }
-        )
+        asked = {"question": "always", "model": str(model), "digest": digest(mixture), "answers": answers}
+        answer = verdict.answers[0] if isinstance(verdict, Refuted) else None
+        shown = {"where": where, "point": point, "answer": answer, "certificate": saved}
+        print_json(verdict_document(verdict) | asked | shown)
         raise typer.Exit(exit_code(verdict))
-    always_so = " and ".join(answers) if numbers else f"the answer is always {' or '.join(answers)}"
-    claim = f"{always_so}{f' where {where}' if where else ''}"
     if isinstance(verdict, Refuted):
         typer.echo(f"refuted: not always; the answer is {answer_text(verdict.answers[0])} at")
         print_report({name: cell(value) for name, value in (point or {}).items()})
         typer.echo()
     else:
-        typer.echo(f"{'proved' if isinstance(verdict, Proved) else 'unknown'}: {claim}")
+        always_so = " and ".join(answers) if numbers else f"the answer is always {' or '.join(answers)}"
+        typer.echo(f"{name_of(verdict)}: {always_so}{f' where {where}' if where else ''}")
     print_claim(verdict.claim)
     print_report({"model": digest(mixture)} | verdict_report(verdict) | ({"certificate": saved} if saved else {}))
     raise typer.Exit(exit_code(verdict))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,6 +27,9 @@ from moet.cli.verdicts import (
     verdict_document,
     verdict_report,
 )
+
+if TYPE_CHECKING:
+    from moet.verify.result import Closest
 
 
 def closest(
@@ -75,35 +78,44 @@ def closest(
             print_report(verdict_report(found))
         raise typer.Exit(Exit.UNDECIDED)
     saved = save_certificate(found, certificate)
+    rows = row_of(x, mixture), row_of(found.point, mixture)
     if as_json:
-        print_json(
-            {
-                **verdict_document(found),
-                "question": "closest",
-                "model": str(model),
-                "norm": norm,
-                "at": row_of(x, mixture),
-                "where": where,
-                "distance": finite(found.distance),
-                "exact_distance": None if found.exact_distance is None else str(found.exact_distance),
-                "point": row_of(found.point, mixture),
-                "point_distance": finite(found.point_distance),
-                "answer": found.answer,
-                "certificate": saved,
-            }
-        )
+        asked = {"question": "closest", "model": str(model), "norm": norm, "where": where, "certificate": saved}
+        print_json(_document(found, *rows) | asked)
         return
     what = f"the answer {answer}" if answer is not None else "another answer"
     what = what if tolerance is None else f"an output that is off by more than {tolerance:g}"
-    report = verdict_report(found) | ({"certificate": saved} if saved else {})
-    if found.point is None or math.isinf(found.distance):
+    _tell(found, *rows, what, norm, {"certificate": saved} if saved else {})
+
+
+def _document(found: Closest, at: dict[str, Any] | None, point: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        **verdict_document(found),
+        "at": at,
+        "distance": finite(found.distance),
+        "exact_distance": None if found.exact_distance is None else str(found.exact_distance),
+        "point": point,
+        "point_distance": finite(found.point_distance),
+        "answer": found.answer,
+    }
+
+
+def _tell(
+    found: Closest,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    what: str,
+    norm: str,
+    saved: dict[str, str],
+) -> None:
+    report = verdict_report(found) | saved
+    if before is None or after is None or math.isinf(found.distance):
         typer.echo(f"proved: there is no input with {what}")
         print_claim(found.claim)
         print_report(report)
         return
     typer.echo(f"proved: the nearest input with {what} is at {norm} distance {found.distance:.17g}")
     report = {"answer": answer_text(found.answer)} | report
-    before, after = row_of(x, mixture) or {}, row_of(found.point, mixture) or {}
     print_report({name: _change(before[name], after[name]) for name in before} | report)
     print_claim(found.claim)
 

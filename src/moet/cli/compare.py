@@ -28,7 +28,8 @@ from moet.cli.verdicts import (
 
 if TYPE_CHECKING:
     from moet.model.base import BaseMixture
-    from moet.verify.result import Differences
+    from moet.verify.findings import Differences
+    from moet.verify.result import Refuted
 
 
 def compare(
@@ -69,33 +70,33 @@ def compare(
         found = differences(a, b, box, limit, wanted, tolerance=tolerance, **limits)
     saved = save_certificate(verdict, certificate)
     if as_json:
-        print_json(
-            {
-                **verdict_document(verdict),
-                "question": "equivalent",
-                "models": [str(first), str(second)],
-                "where": where,
-                "classes": wanted,
-                "tolerance": tolerance,
-                "point": named(verdict.point, a) if isinstance(verdict, Refuted) else None,
-                "answers": list(verdict.answers) if isinstance(verdict, Refuted) else None,
-                "differences": None if found is None else _document(found, a),
-                "certificate": saved,
-            }
-        )
+        asked = {"question": "equivalent", "models": [str(first), str(second)], "where": where, "classes": wanted}
+        refuted = verdict if isinstance(verdict, Refuted) else None
+        answered = {
+            "tolerance": tolerance,
+            "point": named(refuted.point, a) if refuted is not None else None,
+            "answers": list(refuted.answers) if refuted is not None else None,
+            "differences": None if found is None else _document(found, a),
+            "certificate": saved,
+        }
+        print_json(verdict_document(verdict) | asked | answered)
         raise typer.Exit(exit_code(verdict))
     if isinstance(verdict, Refuted):
-        typer.echo("refuted: the models differ")
-        points = [(verdict.point, verdict.answers)] if found is None else zip(found.points, found.answers, strict=True)
-        for point, answers in points:
-            at = ", ".join(f"{name}={value:.6g}" for name, value in (named(point, a) or {}).items())
-            typer.echo(f"  {_told(answers[0])} / {_told(answers[1])} at {at}")
+        _tell_differences(verdict, found, a)
     else:
         typer.echo("proved: the models are equivalent" if isinstance(verdict, Proved) else "unknown")
     print_claim(verdict.claim)
     report = ({} if found is None else _report(found)) | verdict_report(verdict)
     print_report(report | ({"certificate": saved} if saved else {}))
     raise typer.Exit(exit_code(verdict))
+
+
+def _tell_differences(refuted: Refuted, found: Differences | None, model: BaseMixture) -> None:
+    typer.echo("refuted: the models differ")
+    points = [(refuted.point, refuted.answers)] if found is None else zip(found.points, found.answers, strict=True)
+    for point, answers in points:
+        at = ", ".join(f"{name}={value:.6g}" for name, value in (named(point, model) or {}).items())
+        typer.echo(f"  {_told(answers[0])} / {_told(answers[1])} at {at}")
 
 
 def _told(answer: Any) -> str:

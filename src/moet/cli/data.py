@@ -165,7 +165,10 @@ def _check_complete(table: AnyTable, columns: Iterable[Any]) -> None:
     missing = {name: int(table[name].isna().sum()) for name in columns}
     if any(missing.values()):
         holes = [f"{name!r} ({count} of {len(table)} rows)" for name, count in missing.items() if count]
-        raise InputError(f"values are missing in column {_listed(holes, str)}; fill them in or leave them out")
+        raise InputError(
+            f"values are missing in column {_listed(holes, str)}; fill them in or leave them out (pandas: fillna, "
+            "dropna)"
+        )
 
 
 def _check_finite(features: dict[str, NDArray[np.float64]]) -> None:

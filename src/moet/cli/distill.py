@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,6 +40,9 @@ from moet.cli.proved import (
 )
 from moet.cli.sizes import Budget, Depth, Digits, Experts, Hard, size_report
 from moet.errors import InputError
+
+if TYPE_CHECKING:
+    from moet.distill.outcome import Distillation
 
 
 def distill(
@@ -143,12 +147,8 @@ def distill(
             raise InputError("--data is learned from without a teacher; name either of them")
         from moet.cli.recorded import distill_recorded
 
-        if experts is None and depth is None:  # without an environment no size can be tried
-            experts = 4
-
-        def student_for(continuous: bool) -> Any:
-            return (_regressor if continuous else _student)(experts, depth, hard, boosted, tree)
-
+        size = 4 if experts is None and depth is None else experts  # without an environment no size can be tried
+        student_for = partial(_student_for, experts=size, depth=depth, hard=hard, boosted=boosted, tree=tree)
         distill_recorded(data, output, task or env, student_for, seed, as_json)
         return
     chosen = chosen_task(task, env)
@@ -163,7 +163,7 @@ def distill(
         result = run_distillation(
             teacher,
             chosen,
-            (_regressor if chosen.continuous else _student)(experts, depth, hard, boosted, tree),
+            _student_for(chosen.continuous, experts, depth, hard, boosted, tree),
             prediction="soft" if hard is False else "hard",
             iterations=iterations,
             rollouts_per_iteration=rollouts,
@@ -193,23 +193,30 @@ def distill(
     say("evaluating on fresh episodes")
     found = evaluate(policy, episodes=episodes, seed=seed, teacher=teacher, workers=workers)
     if as_json:
-        history = [
-            {"iteration": k, "reward": it.score.reward, "fidelity": it.score.fidelity, "leaves": it.score.leaves}
-            | {"loss": it.loss, "rows": it.rows, "seconds": it.seconds}
-            for k, it in enumerate(result.history)
-        ]
-        print_json(
-            {"model": str(output), "task": chosen.name, "selected_iteration": result.selected}
-            | {"evaluation": evaluation_document(found), "history": history}
-            | {"sizes": [one._asdict() for one in result.front], "taken": result.taken, "tolerance": result.tolerance}
-            | ({} if system is None else proof_document(result, written))
-        )
-        raise typer.Exit(proof_exit(result))
-    kept = {"kept": f"student {result.selected} of {len(result.history)}", "saved to": str(output)}
-    proof = {} if prove is None else proof_report(result, prove, output, within, written)
-    size = size_report(result.front, result.taken, result.tolerance, "reward")
-    print_report(evaluation_report(found) | size | kept | proof)
+        document = _document(result) | {"model": str(output), "task": chosen.name}
+        proved = {} if system is None else proof_document(result, written)
+        print_json(document | {"evaluation": evaluation_document(found)} | proved)
+    else:
+        told = {} if prove is None else proof_report(result, prove, output, within, written)
+        print_report(evaluation_report(found) | _report(result) | {"saved to": str(output)} | told)
     raise typer.Exit(proof_exit(result))
+
+
+def _document(result: Distillation) -> dict[str, Any]:
+    """The course of a run, for programs."""
+    history = [
+        {"iteration": k, "reward": it.score.reward, "fidelity": it.score.fidelity, "leaves": it.score.leaves}
+        | {"loss": it.loss, "rows": it.rows, "seconds": it.seconds}
+        for k, it in enumerate(result.history)
+    ]
+    sizes = {"sizes": [one._asdict() for one in result.front], "taken": result.taken, "tolerance": result.tolerance}
+    return {"selected_iteration": result.selected, "history": history} | sizes
+
+
+def _report(result: Distillation) -> dict[str, str]:
+    """The same, for people."""
+    size = size_report(result.front, result.taken, result.tolerance, "reward")
+    return size | {"kept": f"student {result.selected} of {len(result.history)}"}
 
 
 def _check_student(
@@ -223,6 +230,12 @@ def _check_student(
         raise InputError(f"--{name} is about experts; a single --tree has none")
     if budget is not None and (tree is not None or boosted or experts is not None or depth is not None):
         raise InputError("--budget is for finding a size; leave out the size, or take fewer --iterations")
+
+
+def _student_for(
+    continuous: bool, experts: int | None, depth: int | None, hard: bool | None, boosted: bool, tree: int | None
+) -> Any:
+    return (_regressor if continuous else _student)(experts, depth, hard, boosted, tree)
 
 
 def _student(experts: int | None, depth: int | None, hard: bool | None, boosted: bool, tree: int | None) -> Any:

@@ -26,7 +26,8 @@ from moet.errors import InputError
 if TYPE_CHECKING:
     from moet.model.base import BaseMixture
     from moet.model.mixture import Mixture
-    from moet.verify.result import Refuted, Robust, Verdict
+    from moet.verify.findings import Robust
+    from moet.verify.result import Refuted, Verdict
 
 ANSWER_SECONDS = 60.0
 """CPU limit of a question about answers."""

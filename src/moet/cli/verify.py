@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -106,57 +107,87 @@ def verify(
     if in_range:
         answer_range(model, where, certificate, timeout, cpu_limit, seed, as_json)
         return
-    for path in (certificate, plot):
-        if path is not None:
-            check_writable(path)
     if where is not None:
         raise InputError("--where goes with --always and --range; first states of runs are part of the system")
-    if within is None and goal:
-        raise InputError("--goal goes with --within, the number of steps to reach it in")
-    if within is not None and steps is not None:
-        raise InputError("give either --steps (stay safe) or --within (reach the goal)")
-    from moet.model.file import as_mixture, as_model, digest
-    from moet.verify import systems
-    from moet.verify.loops.questions import CPU_LIMIT, reaches, safe
-    from moet.verify.result import Refuted
+    runs = _Runs(model, str(system), steps, within, goal)
+    runs.answer(timeout, cpu_limit, seed, workers, certificate, plot, as_json)
 
-    subject = systems.find(str(system))
-    mixture = as_model(model) if subject.controls else as_mixture(model)
-    shown = not as_json
-    limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": CPU_LIMIT if cpu_limit is None else cpu_limit}
-    how: dict[str, Any] = {"seed": seed, "workers": workers, "verbose": shown}
-    if within is not None:
-        verdict = reaches(mixture, subject, goal, within=within, **limits, **how)
-    else:
-        verdict = safe(mixture, subject, steps, **limits, **how)
-    saved = save_certificate(verdict, certificate)
-    trace = verdict.trace if isinstance(verdict, Refuted) else None
-    if plot is not None and trace is not None:
-        _draw(trace, subject, plot)
-    if as_json:
-        question = {"question": "safe" if within is None else "reaches", "model": str(model), "system": subject.name}
-        question["digest"] = digest(mixture)
-        numbers = {
-            "steps": steps,
-            "within": within,
-            "goal": goal,
+
+@dataclass(frozen=True)
+class _Runs:
+    """The question whether runs of a system stay safe, or reach a goal."""
+
+    model: Path
+    system: str
+    steps: int | None
+    within: int | None
+    goal: list[str] | None
+
+    def __post_init__(self) -> None:
+        if self.within is None and self.goal:
+            raise InputError("--goal goes with --within, the number of steps to reach it in")
+        if self.within is not None and self.steps is not None:
+            raise InputError("give either --steps (stay safe) or --within (reach the goal)")
+
+    def answer(
+        self,
+        timeout: float | None,
+        cpu_limit: float | None,
+        seed: int,
+        workers: int | None,
+        certificate: Path | None,
+        plot: Path | None,
+        as_json: bool,
+    ) -> None:
+        """Decide it, keep what was asked for, and tell."""
+        for path in (certificate, plot):
+            if path is not None:
+                check_writable(path)
+        from moet.model.file import as_mixture, as_model, digest
+        from moet.verify import systems
+        from moet.verify.loops.questions import CPU_LIMIT, reaches, safe
+        from moet.verify.result import Refuted
+
+        subject = systems.find(self.system)
+        mixture = as_model(self.model) if subject.controls else as_mixture(self.model)
+        limits: dict[str, Any] = {"timeout": timeout, "cpu_limit": CPU_LIMIT if cpu_limit is None else cpu_limit}
+        how: dict[str, Any] = {"seed": seed, "workers": workers, "verbose": not as_json}
+        if self.within is not None:
+            verdict = reaches(mixture, subject, self.goal, within=self.within, **limits, **how)
+        else:
+            verdict = safe(mixture, subject, self.steps, **limits, **how)
+        saved = save_certificate(verdict, certificate)
+        trace = verdict.trace if isinstance(verdict, Refuted) else None
+        if plot is not None and trace is not None:
+            _draw(trace, subject, plot)
+        if as_json:
+            print_json(verdict_document(verdict) | self._document(subject, digest(mixture), saved, trace))
+        else:
+            typer.echo(f"{name_of(verdict)}: {self._claim(subject)}")
+            print_claim(verdict.claim)
+            if trace is not None:
+                _print_trace(trace, subject)
+            kept = {"certificate": saved} if saved else {}
+            print_report({"model": digest(mixture)} | verdict_report(verdict) | kept)
+        raise typer.Exit(exit_code(verdict))
+
+    def _claim(self, subject: System) -> str:
+        if self.within is not None:
+            return f"{subject.name} reaches its goal in {self.within} steps"
+        return f"{subject.name} stays safe {'for ever' if self.steps is None else f'for {self.steps} steps'}"
+
+    def _document(self, subject: System, digest: str, saved: str | None, trace: Trace | None) -> dict[str, Any]:
+        return {
+            "question": "safe" if self.within is None else "reaches",
+            "model": str(self.model),
+            "system": subject.name,
+            "digest": digest,
+            "steps": self.steps,
+            "within": self.within,
+            "goal": self.goal,
             "certificate": saved,
             "trace": _trace_document(trace),
         }
-        print_json({**verdict_document(verdict), **question, **numbers})
-        raise typer.Exit(exit_code(verdict))
-    horizon = "for ever" if steps is None else f"for {steps} steps"
-    claim = (
-        f"{subject.name} stays safe {horizon}"
-        if within is None
-        else f"{subject.name} reaches its goal in {within} steps"
-    )
-    typer.echo(f"{name_of(verdict)}: {claim}")
-    print_claim(verdict.claim)
-    if trace is not None:
-        _print_trace(trace, subject)
-    print_report({"model": digest(mixture)} | verdict_report(verdict) | ({"certificate": saved} if saved else {}))
-    raise typer.Exit(exit_code(verdict))
 
 
 def _trace_document(trace: Trace | None) -> dict[str, Any] | None:

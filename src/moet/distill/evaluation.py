@@ -70,6 +70,14 @@ class Evaluation:
         None if the teacher always acts alike.
     numbers : int or None
         How many numbers say what the model does, if it answers with numbers.
+
+    Examples
+    --------
+    >>> from moet import teachers
+    >>> from moet.distill import evaluate
+    >>> found = evaluate(teachers.load("cartpole"), "cartpole", episodes=5)
+    >>> found.returns.tolist(), found.fidelity
+    ([200.0, 200.0, 200.0, 200.0, 200.0], None)
     """
 
     reward: float

@@ -37,7 +37,17 @@ _STEADY = 1e-9
 
 
 class SafeLaw(NamedTuple):
-    """A law, and the proof that it is safe for ever, with as large a set as was found."""
+    """A law, and the proof that it is safe for ever, with as large a set as was found.
+
+    Examples
+    --------
+    >>> from moet.distill import safe_law
+    >>> from moet.verify import check, systems
+    >>> system = systems.cartpole_linear()
+    >>> found = safe_law(system)
+    >>> check(found.verdict.certificate, found.policy, system)
+    True
+    """
 
     policy: Mixture
     verdict: Proved

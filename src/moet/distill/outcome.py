@@ -97,6 +97,14 @@ class Distillation:
         Which of them is the policy.
     teacher_failure : Trace or None
         A simulated run in which the teacher itself leaves the safe set, or does not reach the goal.
+
+    Examples
+    --------
+    >>> from moet import MoETClassifier, teachers
+    >>> from moet.distill import distill
+    >>> run = distill(teachers.load("cartpole"), "cartpole", MoETClassifier(2, 0, prediction="hard"), iterations=2)
+    >>> len(run.history), run.score.leaves, run.verdict
+    (2, 2, None)
     """
 
     policy: Policy

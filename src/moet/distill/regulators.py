@@ -38,7 +38,19 @@ _NEAR = 1e-6
 
 
 class ControlLaw(NamedTuple):
-    """A law, and the proof that it keeps a system safe for ever."""
+    """A law, and the proof that it keeps a system safe for ever.
+
+    Examples
+    --------
+    >>> from moet.distill import control_law
+    >>> from moet.verify import systems
+    >>> cart = systems.AffineSystem("cart", states=["place", "speed"], controls={"push": (-1, 1)},
+    ...     matrix=[[1, "0.1"], [0, 1]], input_matrix=[[0], ["0.1"]],
+    ...     initial={"place": (-1, 1), "speed": (0, 0)}, safe=["-2 <= place <= 2"])
+    >>> found = control_law(cart)
+    >>> found.policy.outputs, bool(found.verdict)
+    (('push',), True)
+    """
 
     policy: RegressionMixture
     verdict: Proved

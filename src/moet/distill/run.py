@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moet import __version__
 from moet.distill.checkpoint import Checkpoint, Store
@@ -29,7 +30,7 @@ from moet.envs.task import Task
 from moet.errors import InputError
 from moet.model.digits import EXACT, TOLERANCE
 from moet.progress import progress_bar
-from moet.teachers.teacher import Teacher
+from moet.teachers.teacher import Floats, Teacher
 
 FINALISTS = 5
 """The best students meet again on other episodes, so that luck on the first ones does not decide."""
@@ -251,14 +252,19 @@ class Run:
         return play(player.act, task or self.task, seeds, self.settings.workers)
 
     def _label(self, episodes: Episodes, first_episode: int) -> Labelled:
-        seen = episodes.observations
-        importance = np.ones(len(seen))
-        if self._uses_scores:
-            critic = self.teacher.critic
-            importance = q_gap(self.teacher.scores(seen) if critic is None else critic.grid_scores(seen))
+        actions, importance = self._answers(episodes.observations)
         if first_episode == 0 and not importance.any():
             log.warning("the teacher scores all actions the same, so all states count the same")
-        return Labelled(self.task.view(seen), self.teacher.act(seen), importance, first_episode + episodes.number)
+        return Labelled(self.task.view(episodes.observations), actions, importance, first_episode + episodes.number)
+
+    def _answers(self, seen: Floats) -> tuple[NDArray[Any], Floats]:
+        """What the teacher does in states, and how much it matters there."""
+        if not self._uses_scores:
+            return self.teacher.act(seen), np.ones(len(seen))
+        if self.teacher.critic is not None:
+            return self.teacher.act(seen), q_gap(self.teacher.critic.grid_scores(seen))
+        actions, scores = self.teacher.act_and_score(seen)
+        return actions, q_gap(scores)
 
     def _fitted(self, sample: Sample) -> Any:
         return fit_student(self.student, sample, self.settings.seed, self.task.box)

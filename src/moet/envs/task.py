@@ -21,7 +21,19 @@ FeatureFunction = Callable[[Floats], Floats]
 
 
 class Step(NamedTuple):
-    """What happened to each running episode, one row per episode."""
+    """What happened to each running episode, one row per episode.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from moet.envs import resolve
+    >>> episodes = resolve("CartPole-v1").batch()
+    >>> episodes.reset([0, 1]).shape
+    (2, 4)
+    >>> step = episodes.step(np.array([0, 1]))
+    >>> step.rewards.tolist(), step.terminated.tolist()
+    ([1.0, 1.0], [False, False])
+    """
 
     observations: Floats
     rewards: Floats
@@ -54,6 +66,18 @@ class Batch(Protocol):
 
     Nothing is ever reset on its own: a finished episode is dropped with :meth:`keep`, so no reset step can slip into
     the data. Episode ``i`` is the one that Gymnasium's ``reset(seed=seeds[i])`` begins, whoever plays it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from moet.envs import resolve
+    >>> episodes = resolve("CartPole-v1").batch()
+    >>> episodes.reset([0, 1]).shape
+    (2, 4)
+    >>> step = episodes.step(np.array([0, 1]))
+    >>> episodes.keep(np.array([False, True]))
+    >>> episodes.step(np.array([1])).rewards.tolist()
+    [1.0]
     """
 
     def reset(self, seeds: Sequence[int]) -> Floats:

@@ -41,7 +41,21 @@ Kind = Literal["safe", "goal", "avoid"]
 
 
 class Mark(NamedTuple):
-    """Conditions to draw: limits, a goal, or what must be avoided, from one time to another."""
+    """Conditions to draw: limits, a goal, or what must be avoided, from one time to another.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem("tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]],
+    ...     offsets=[["0"], ["0.5"]], initial={"level": ("1", "3")}, safe=["level <= 4"])
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.explain import proof_picture
+    >>> picture = proof_picture(safe(valve, tank, steps=None).certificate, valve, tank, runs=5)
+    >>> [(mark.kind, mark.start, mark.stop) for mark in picture.marks]
+    [('safe', 0.0, inf)]
+    """
 
     kind: Kind
     conditions: tuple[HalfSpace, ...]
@@ -68,6 +82,19 @@ class ProofPicture:
         Whether the last boxes hold for ever.
     unit : str
         What time is counted in.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree
+    >>> from moet.verify import safe, systems
+    >>> tank = systems.AffineSystem("tank", states=["level"], actions=["drain", "fill"], matrix=[["0.9"]],
+    ...     offsets=[["0"], ["0.5"]], initial={"level": ("1", "3")}, safe=["level <= 4"])
+    >>> leaves = [Tree.leaf([0, 1]), Tree.leaf([1, 0])]
+    >>> valve = Mixture([[-1], [0]], [2, 0], leaves, ["drain", "fill"], feature_names=["level"])
+    >>> from moet.explain import proof_picture
+    >>> picture = proof_picture(safe(valve, tank, steps=None).certificate, valve, tank, runs=5)
+    >>> picture.runs.shape[::2], picture.endless
+    ((5, 1), True)
     """
 
     states: tuple[str, ...]

@@ -122,6 +122,11 @@ class Reasons:
     contest: Contest | None
     schema: Schema | None = None
 
+    def _repr_html_(self) -> str:
+        from moet.notebook import text_html
+
+        return text_html(str(self))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Why(Reasons):

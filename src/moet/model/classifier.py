@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -17,12 +16,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from moet.errors import InputError, RareClassWarning
-from moet.model.constraints import among, columns_of, kept_features, signs_of, widened
+from moet.errors import InputError
+from moet.model.constraints import Columns, among, columns_of, kept_features, signs_of, widened
 from moet.model.grow import Criterion
 from moet.model.init import Init
 from moet.model.mixture import Mixture, Prediction
-from moet.model.procedure import TRAINERS, trained_and_calibrated, with_budget
+from moet.model.overlooked import warn_if_small, warn_of_classes_never_found
+from moet.model.procedure import TRAINERS, with_budget, with_probabilities
 from moet.model.recipe import Watch, most_rounds
 from moet.model.rows import (
     generator_of,
@@ -39,9 +39,6 @@ from moet.model.threads import one_thread
 from moet.progress import progress_bar
 
 Callback = Callable[[int, float, Mixture], None]
-
-RARE_ROWS, MOST_LOOKED_AT = 20, 5_000
-"""A class of fewer rows may well be noise; more rows of a class are not looked at to see whether it is ever found."""
 
 
 class MoETClassifier(ClassifierMixin, BaseEstimator):
@@ -258,6 +255,24 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         groups : array-like of shape (n_samples,), default=None
             Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
+        table, columns, signs = self._read(X, y, sample_weight, groups)
+        warn_if_small(self.classes_, self.n_experts, self.max_depth)
+        mixture = self._learn(table, columns, signs, calibrate=True)
+        if sample_weight is None and self.class_weight is None:
+            warn_of_classes_never_found(self.classes_, table, mixture)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit_answers(self, X: ArrayLike, y: ArrayLike) -> MoETClassifier:
+        """Fit without probabilities that come true, and without a warning: to compare how sizes answer.
+
+        No answer depends on calibration, and the folds of a small table take most of the time.
+        """
+        self._learn(*self._read(X, y, None, None), calibrate=False)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Table, Columns, NDArray[np.int8]]:
+        """The table that is learned from, the features of each of the user's columns, and directions of those kept."""
         features, y, self._schema = rows_to_fit(self, X, y)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, features, dtype=np.float64, ensure_non_negative=True)
@@ -266,31 +281,33 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         refuse_no_weight(weight)
         group = group_numbers(features, groups)
-        boosting = self.training == "boosting"
-        self._check_training(boosting)
-        self._warn_if_small()
+        self._check_training()
         columns = columns_of(self._schema, getattr(self, "feature_names_in_", None), features.shape[1])
         self._kept = kept_features(columns, self.ignore, features.shape[1])
         signs = signs_of(columns, self.monotone or {}, features.shape[1])[self._kept]
         features = features if len(self._kept) == features.shape[1] else features[:, self._kept]
         labels = codes.astype(np.int32)
         table = canonical_table(np.ascontiguousarray(features), labels, weight, len(self.classes_), group)
-        table, unit = in_units_of_mean_weight(table)
+        return table, columns, signs
+
+    def _learn(self, table: Table, columns: Columns, signs: NDArray[np.int8], *, calibrate: bool) -> Mixture:
+        """Train, and return the mixture over class indices."""
+        weighted, unit = in_units_of_mean_weight(table)
         rng = generator_of(self.random_state)
         settings = self._settings(unit, signs)
         trainer = TRAINERS[self.training]
+        boosting = self.training == "boosting"
         with one_thread(), self._watch(1 + self.max_iter if boosting else most_rounds(settings)) as watch:
             if self.gate_columns is not None:
                 kept_columns = among(columns, self._kept)
-                settings = with_budget(table, settings, trainer, rng, kept_columns, self.gate_columns)
-            trained = trained_and_calibrated(table, settings, trainer, rng, watch)
-        self.mixture_ = self._labelled(trained.mixture)
-        if sample_weight is None and self.class_weight is None:
-            self._warn_of_classes_never_found(table, trained.mixture)
+                settings = with_budget(weighted, settings, trainer, rng, kept_columns, self.gate_columns)
+            trained = trainer(weighted, settings, rng, watch)
+            mixture = with_probabilities(trained, weighted, settings, trainer) if calibrate else trained.mixture
+        self.mixture_ = self._labelled(mixture)
         self.log_likelihoods_ = trained.log_likelihoods
         self.n_iter_ = len(trained.log_likelihoods)
         self.converged_ = trained.converged
-        return self
+        return mixture
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of every row in the prediction mode it was fitted for."""
@@ -308,8 +325,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         rows = rows_to_answer(self, X)  # first: it says so if nothing was fitted
         return question(self.mixture_, rows)
 
-    def _check_training(self, boosting: bool) -> None:
+    def _check_training(self) -> None:
         """Refuse settings that do not go together."""
+        boosting = self.training == "boosting"
         if boosting and (self.prediction == "hard" or self.ccp_alpha > 0):
             raise ValueError("boosted experts vote together: training='boosting' is for prediction='soft', ccp_alpha=0")
         if boosting and self.init == "linear" and self.n_experts < len(self.classes_):
@@ -325,55 +343,15 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         if not boosting and self.max_iter == 0:
             raise ValueError("EM needs at least one round: max_iter=0 is for training='boosting'")
 
-    def _warn_if_small(self) -> None:
-        """Say so where some class cannot have a leaf of its own, which no training can mend."""
-        if self.max_depth is None or self.n_experts * 2**self.max_depth >= len(self.classes_):
-            return
-        warnings.warn(
-            f"{len(self.classes_)} classes, but n_experts={self.n_experts} and max_depth={self.max_depth} leave room "
-            f"for {self.n_experts * 2**self.max_depth} leaves at most; give more of either",
-            stacklevel=3,
-        )
-
-    def _warn_of_classes_never_found(self, table: Table, mixture: Mixture) -> None:
-        """Say so where no row of a class is answered with it: to answer otherwise is then right most often."""
-        for c, label in enumerate(self.classes_.tolist()):
-            own = np.flatnonzero(table.y == c)
-            rows = table.rows[own[:MOST_LOOKED_AT]]
-            if len(own) >= RARE_ROWS and not np.any(mixture.predict(table.X[rows]) == c):
-                warnings.warn(
-                    f"of {len(rows)} rows with the label {label!r} ({table.class_shares[c]:.2%} of all rows) none is "
-                    f"answered so; class_weight='balanced' (`moet fit --balanced`) finds more of them, at the price of "
-                    f"more wrong answers elsewhere",
-                    RareClassWarning,
-                    stacklevel=4,
-                )
-
     def _settings(self, unit: float, signs: NDArray[np.int8]) -> Settings:
-        leaf = self.min_samples_leaf
-        return Settings(
-            n_experts=self.n_experts,
-            max_depth=np.iinfo(np.int32).max if self.max_depth is None else self.max_depth,
-            prediction=self.prediction,
-            criterion=self.criterion,
-            min_samples_leaf=None if leaf is None else leaf / unit,
-            min_impurity_decrease=self.min_impurity_decrease,
-            ccp_alpha=self.ccp_alpha,
-            init=self.init,
-            n_init=self.n_init,
-            gate_solver=self.gate_solver,
-            gate_l2=self.gate_l2,
-            learning_rate=self.learning_rate,
-            learning_rate_decay=self.learning_rate_decay,
-            max_samples=self.max_samples,
-            max_features=self.max_features,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            hard_iter=self.hard_iter,
-            validation_fraction=self.validation_fraction,
-            hidden=tuple((signs != 0).tolist()),
-            signs=tuple(signs.tolist()),
-        )
+        chosen = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if hasattr(self, name)}
+        chosen |= {
+            "max_depth": np.iinfo(np.int32).max if self.max_depth is None else self.max_depth,
+            "min_samples_leaf": None if self.min_samples_leaf is None else self.min_samples_leaf / unit,
+            "hidden": tuple((signs != 0).tolist()),
+            "signs": tuple(signs.tolist()),
+        }
+        return Settings(**chosen)
 
     def _labelled(self, mixture: Mixture) -> Mixture:
         """Give a mixture over class indices the labels and feature names of the table."""

@@ -205,7 +205,8 @@ def _check_complete(name: str, cells: pd.Series) -> None:
     n_missing = int(cells.isna().sum())
     if n_missing:
         raise InputError(
-            f"values are missing in column {name!r} ({n_missing} of {len(cells)} rows); fill them in or leave them out"
+            f"values are missing in column {name!r} ({n_missing} of {len(cells)} rows); fill them in or leave them "
+            "out (pandas: fillna, dropna)"
         )
 
 

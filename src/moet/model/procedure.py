@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,30 +17,13 @@ from moet.model.table import Table
 
 Trainer = Callable[[Table, Settings, np.random.Generator, Watch], Trained]
 
-_ONLY_ANSWERS = ContextVar("_ONLY_ANSWERS", default=False)
-
 TRAINERS: dict[Training, Trainer] = {"em": train, "boosting": train_boosted}
 
 
-def trained_and_calibrated(
-    table: Table, settings: Settings, trainer: Trainer, rng: np.random.Generator, watch: Watch
-) -> Trained:
-    """A trained mixture whose probabilities come true."""
-    trained = trainer(table, settings, rng, watch)
-    if _ONLY_ANSWERS.get():
-        return trained
+def with_probabilities(trained: Trained, table: Table, settings: Settings, trainer: Trainer) -> Mixture:
+    """The mixture that was trained, with probabilities that come true."""
     trials = [trained.trial] if trained.trial is not None else _crossed(trainer, table, settings)
-    return trained._replace(mixture=calibrated(trained.mixture, table, trials))
-
-
-@contextmanager
-def only_answers() -> Iterator[None]:
-    """Train without calibration: no answer depends on it, and the folds of a small table take most of the time."""
-    token = _ONLY_ANSWERS.set(True)
-    try:
-        yield
-    finally:
-        _ONLY_ANSWERS.reset(token)
+    return calibrated(trained.mixture, table, trials)
 
 
 def with_budget(

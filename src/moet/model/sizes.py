@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -12,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from moet.errors import RareClassWarning
 from moet.model.classifier import MoETClassifier
 from moet.model.large import large_settings
 from moet.model.mixture import Prediction
-from moet.model.procedure import only_answers
 from moet.progress import progress_bar
 
 SIZES = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9), (16, 12))
@@ -257,11 +254,7 @@ def _tried(student: MoETClassifier, X: Any, y: NDArray[Any], parts: Sequence[NDA
     for held_out in parts:
         kept = np.ones(len(y), dtype=bool)
         kept[held_out] = len(held_out) == len(y)
-        with (
-            warnings.catch_warnings(action="ignore", category=RareClassWarning),
-            only_answers(),
-        ):  # told of the one taken
-            mixture = clone(student).fit(_taken(X, kept), y[kept]).mixture_.prune()
+        mixture = clone(student)._fit_answers(_taken(X, kept), y[kept]).mixture_.prune()
         right.append(mixture.predict(_taken(X, held_out)) == y[held_out])
         leaves.append(mixture.size.leaves)
     weight = compute_sample_weight(student.class_weight, y)[np.concatenate(parts)]

@@ -25,6 +25,12 @@ class Measured:
         Share of steps in which it acts as its teacher.
     episodes : int
         How many were played.
+
+    Examples
+    --------
+    >>> from moet.study import Measured
+    >>> Measured(reward=199.5, interval=(198.9, 200.0), fidelity=0.99, episodes=50).fidelity
+    0.99
     """
 
     reward: float
@@ -67,6 +73,12 @@ class Outcome:
         Of this package and those it computes with.
     model : Mixture
         The policy itself.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> best = max(outcomes("runs/cartpole-quick"), key=lambda one: one.after.reward)  # doctest: +SKIP
+    >>> best.family, best.leaves, best.model  # doctest: +SKIP
     """
 
     task: str

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from moet.envs.box import ActionBox
 from moet.errors import TeacherError
 from moet.teachers.checks import as_actions, as_continuous, as_observations, as_scores
-from moet.teachers.network import NetworkTeacher
-from moet.teachers.teacher import Floats, Teacher
+from moet.teachers.teacher import CheckedTeacher, Floats, Teacher, first_best
 
 if TYPE_CHECKING:
     from moet.envs.task import Task
 
 
-class CallableTeacher(Teacher):
+class CallableTeacher(CheckedTeacher):
     """Functions of batches as a teacher; see :meth:`Teacher.from_callable`."""
 
     def __init__(
@@ -57,6 +56,13 @@ class CallableTeacher(Teacher):
             return np.clip(as_continuous(_asked(self._act, rows), len(rows), len(self.low)), self.low, self.high)
         return as_actions(_asked(self._act, rows), len(rows), self.n_actions)
 
+    def act_and_score(self, observations: Floats) -> tuple[NDArray[Any], Floats]:
+        """Both; the scoring function is asked once if it alone decides."""
+        if self._act is not None:
+            return super().act_and_score(observations)
+        scores = self.scores(observations)
+        return first_best(scores), scores
+
     def _set_bounds(self, act: Any, low: ArrayLike | None, high: ArrayLike | None) -> None:
         if act is None or low is None or high is None:
             raise TeacherError("continuous actions need a function that acts, and both their bounds: low= and high=")
@@ -79,7 +85,7 @@ def _asked(function: Callable[[Floats], Any], rows: Floats) -> Any:
     return answer
 
 
-class PredictorTeacher(Teacher):
+class PredictorTeacher(CheckedTeacher):
     """A fitted classifier as a teacher; see :meth:`Teacher.from_predictor`.
 
     Its scores are log(p + 1e-10) of its ``predict_proba``, each in the column of the action that ``classes_`` names;
@@ -116,8 +122,8 @@ class PredictorTeacher(Teacher):
         return as_actions(self._model.predict(rows), len(rows), self.n_actions)
 
 
-class _CheckedTeacher(Teacher):
-    """A teacher whose every answer is checked."""
+class _ForeignTeacher(CheckedTeacher):
+    """A teacher of somebody else's making, whose every answer is checked."""
 
     def __init__(self, teacher: Teacher, n_features: int | None, n_actions: int) -> None:
         self.n_features = n_features
@@ -127,21 +133,20 @@ class _CheckedTeacher(Teacher):
         self._teacher = teacher
 
     def scores(self, observations: Floats) -> Floats:
-        rows = self._looked_at(observations)
+        rows = as_observations(observations, self.n_features)
         return as_scores(self._teacher.scores(rows), len(rows), self.n_actions)
 
     def act(self, observations: Floats) -> NDArray[np.int64]:
-        rows = self._looked_at(observations)
+        rows = as_observations(observations, self.n_features)
         return as_actions(self._teacher.act(rows), len(rows), self.n_actions)
 
-    def _looked_at(self, observations: Floats) -> Floats:
-        """Observations that are checked, here or, by a network that knows how many numbers it takes, there."""
-        if isinstance(self._teacher, NetworkTeacher) and self._teacher.n_features == self.n_features:
-            return observations
-        return as_observations(observations, self.n_features)
+    def act_and_score(self, observations: Floats) -> tuple[NDArray[np.int64], Floats]:
+        rows = as_observations(observations, self.n_features)
+        actions, scores = self._teacher.act_and_score(rows)
+        return as_actions(actions, len(rows), self.n_actions), as_scores(scores, len(rows), self.n_actions)
 
 
-class _CheckedContinuousTeacher(Teacher):
+class _BoundedTeacher(CheckedTeacher):
     """A teacher whose every row of numbers is checked, and brought between the task's bounds."""
 
     continuous = True
@@ -152,13 +157,15 @@ class _CheckedContinuousTeacher(Teacher):
         self.digest = teacher.digest
         self.low, self.high = np.array(box.low), np.array(box.high)
         self.critic = teacher.critic
-        self._teacher = teacher
+        self._teacher = teacher.told(n_features, None) if isinstance(teacher, CheckedTeacher) else teacher
         self._box = box
 
     def scores(self, observations: Floats) -> Floats:
         raise TeacherError("a teacher with continuous actions has no scores")
 
     def act(self, observations: Floats) -> Floats:
+        if isinstance(self._teacher, CheckedTeacher):
+            return self._box.clipped(self._teacher.act(observations))
         rows = as_observations(observations, self.n_features)
         return self._box.clipped(as_continuous(self._teacher.act(rows), len(rows), len(self._box)))
 
@@ -190,7 +197,9 @@ def checked(teacher: Teacher, task: Task) -> Teacher:
     n_actions = len(task.action_names)
     _check_count("observations of {} numbers", teacher.n_features, n_features, task.name)
     _check_count("{} actions", teacher.n_actions, n_actions, task.name)
-    return _CheckedTeacher(teacher, n_features, n_actions)
+    if isinstance(teacher, CheckedTeacher):
+        return teacher.told(n_features, n_actions)
+    return _ForeignTeacher(teacher, n_features, n_actions)
 
 
 def _check_count(noun: str, known: int | None, needed: int | None, name: str) -> None:
@@ -216,7 +225,7 @@ def _checked_continuous(teacher: Teacher, name: str, box: ActionBox, n_features:
                 f"the teacher answers with {own.in_words()}, {name} takes {box.in_words()}; take an agent that was "
                 "trained on it, or convert what it answers: Teacher.from_callable(act, low=..., high=...)"
             )
-    return _CheckedContinuousTeacher(teacher, n_features, box)
+    return _BoundedTeacher(teacher, n_features, box)
 
 
 def _action_numbers(classes: Any, n_actions: int | None) -> NDArray[np.int64]:

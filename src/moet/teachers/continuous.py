@@ -14,10 +14,10 @@ from moet.errors import TeacherError
 from moet.jit import OPTIONS
 from moet.teachers.checks import as_observations, finite_actions
 from moet.teachers.network import Network
-from moet.teachers.teacher import Floats, Teacher
+from moet.teachers.teacher import CheckedTeacher, Floats
 
 
-class ContinuousTeacher(Teacher):
+class ContinuousTeacher(CheckedTeacher):
     """A network that answers with numbers, one row per observation.
 
     Parameters

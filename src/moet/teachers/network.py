@@ -24,7 +24,7 @@ from moet.jit import OPTIONS
 from moet.model.tree import frozen_floats
 from moet.teachers.activations import CODES, ELU, LINEAR, RELU, TANH, Activation, curved
 from moet.teachers.checks import as_observations, finite_scores
-from moet.teachers.teacher import Floats, Teacher
+from moet.teachers.teacher import CheckedTeacher, Floats, first_best
 
 Meaning = Literal["q_values", "logits", "actions"]
 
@@ -144,7 +144,7 @@ class Network:
         return dueling(out, _through(self.value, shared, code, LINEAR)) if self.value else out
 
 
-class NetworkTeacher(Teacher):
+class NetworkTeacher(CheckedTeacher):
     """A teacher that is a network."""
 
     def __init__(self, network: Network) -> None:
@@ -165,17 +165,26 @@ class NetworkTeacher(Teacher):
 
     def scores(self, observations: Floats) -> Floats:
         """Q values, or log-probabilities clipped as log(p + 1e-10)."""
-        out = self._outputs(observations)
-        return log_probabilities(out) if self.network.meaning == "logits" else out
+        return as_worth(self._outputs(observations), self.network.meaning)
 
     def act(self, observations: Floats) -> NDArray[np.int64]:
         """Action of largest output, the first one among equals."""
-        return np.argmax(self._outputs(observations), axis=1).astype(np.int64)
+        return first_best(self._outputs(observations))
+
+    def act_and_score(self, observations: Floats) -> tuple[NDArray[np.int64], Floats]:
+        """Both, of the same outputs."""
+        outputs = self._outputs(observations)
+        return first_best(outputs), as_worth(outputs, self.network.meaning)
 
     def _outputs(self, observations: Floats) -> Floats:
         rows = as_observations(observations, self.n_features)
         inputs = rows if self._features is None else as_observations(self._features(rows), self.network.n_inputs)
         return finite_scores(self.network.outputs(inputs))
+
+
+def as_worth(outputs: Floats, meaning: Meaning) -> Floats:
+    """What outputs say that actions are worth: Q values as they are, logits as clipped log-probabilities."""
+    return log_probabilities(outputs) if meaning == "logits" else outputs
 
 
 def scaled(inputs: Floats, offset: Floats | None, scale: Floats | None, clip: float | None) -> Floats:

@@ -18,9 +18,9 @@ from moet.errors import TeacherError
 from moet.teachers.arrays import MAX_BYTES
 from moet.teachers.chain import Clip, Dense, Nonlinear, NotChainError, Scale, Step, as_row, teacher_of_chain
 from moet.teachers.checks import as_actions, as_continuous, as_observations, as_scores
-from moet.teachers.network import Meaning, log_probabilities, scaled
+from moet.teachers.network import Meaning, as_worth, scaled
 from moet.teachers.sb3_normalize import Normalization, read_normalization
-from moet.teachers.teacher import Floats, Teacher
+from moet.teachers.teacher import CheckedTeacher, Floats, Teacher, first_best
 
 _ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Elu": "elu"}
 _ENDINGS = {"Softmax": "softmax", "LogSoftmax": "softmax", "ArgMax": "argmax"}
@@ -85,7 +85,7 @@ def _check_covered(value: Any, steps: list[Step]) -> None:
         raise NotChainError(f"its first layer sees {_input_length(steps)} of {int(np.prod(sides))} numbers at a time")
 
 
-class RuntimeTeacher(Teacher):
+class RuntimeTeacher(CheckedTeacher):
     """A network that is asked through onnxruntime."""
 
     def __init__(
@@ -111,21 +111,29 @@ class RuntimeTeacher(Teacher):
 
     def scores(self, observations: Floats) -> Floats:
         """What the network gives: Q values, or logits as clipped log-probabilities."""
-        if not self.has_scores:
-            raise TeacherError("this network gives actions, not scores")
-        rows = as_observations(observations, self.n_features)
-        values = as_scores(self._ask(rows), len(rows), self.n_actions)
-        return log_probabilities(values) if self._meaning == "logits" else values
+        return as_worth(self._outputs(observations), self._meaning)
 
     def act(self, observations: Floats) -> NDArray[Any]:
         """The action that the network gives, or the one of its largest output."""
+        if self.has_scores:
+            return first_best(self._outputs(observations))
         rows = as_observations(observations, self.n_features)
         answer = self._ask(rows)
         if self.low is not None:
             return as_continuous(answer, len(rows), len(self.low))
-        if self._chooses:
-            return as_actions(answer.reshape(len(rows), -1)[:, 0] if answer.size == len(rows) else answer, len(rows))
-        return np.argmax(as_scores(answer, len(rows), self.n_actions), axis=1).astype(np.int64)
+        chosen = answer.reshape(len(rows), -1)[:, 0] if answer.size == len(rows) else answer
+        return as_actions(chosen, len(rows), self.n_actions)
+
+    def act_and_score(self, observations: Floats) -> tuple[NDArray[Any], Floats]:
+        """Both, of the same outputs."""
+        outputs = self._outputs(observations)
+        return first_best(outputs), as_worth(outputs, self._meaning)
+
+    def _outputs(self, observations: Floats) -> Floats:
+        if not self.has_scores:
+            raise TeacherError("this network gives actions, not scores")
+        rows = as_observations(observations, self.n_features)
+        return as_scores(self._ask(rows), len(rows), self.n_actions)
 
     def _ask(self, rows: Floats) -> NDArray[Any]:
         kind = np.float64 if self._input.type == "tensor(double)" else np.float32

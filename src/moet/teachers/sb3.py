@@ -20,7 +20,7 @@ from moet.teachers.sb3_normalize import Normalization, read_normalization, stati
 from moet.teachers.sb3_policy import MASKED, Kind, NotPlainError, Policy, kind_of, teacher_of
 from moet.teachers.sb3_spaces import WRAP, live_actions, live_length
 from moet.teachers.sb3_zip import read_members, read_policy
-from moet.teachers.teacher import Floats, Teacher
+from moet.teachers.teacher import CheckedTeacher, Floats, Teacher
 
 _LIVE: tuple[Kind, ...] = ("q_values", "quantiles", "actor_critic")
 """Kinds of policies that can be asked through PyTorch if they are no plain networks."""
@@ -81,7 +81,7 @@ def _is_live_kind(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-class LivePolicy(Teacher):
+class LivePolicy(CheckedTeacher):
     """A policy that is more than a plain network, asked through PyTorch."""
 
     def __init__(self, policy: Any, kind: Kind, n_features: int, n_actions: int, normalization: Normalization) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,7 +58,14 @@ class Teacher(ABC):
 
     def act(self, observations: Floats) -> NDArray[Any]:
         """Best action for each observation: its number, the first one among equals, or a row if it is continuous."""
-        return np.argmax(self.scores(observations), axis=1).astype(np.int64)
+        return first_best(self.scores(observations))
+
+    def act_and_score(self, observations: Floats) -> tuple[NDArray[Any], Floats]:
+        """What :meth:`act` and :meth:`scores` answer, from one pass where that is possible."""
+        if type(self).act is not Teacher.act:
+            return self.act(observations), self.scores(observations)
+        scores = self.scores(observations)
+        return first_best(scores), scores
 
     @classmethod
     def from_arrays(cls, path: str | Path) -> Teacher:
@@ -194,3 +201,20 @@ class Teacher(ABC):
         from moet.teachers.adapters import PredictorTeacher
 
         return PredictorTeacher(model, n_actions=n_actions)
+
+
+class CheckedTeacher(Teacher):
+    """A teacher that checks by itself what it is asked and what it answers, as far as it knows the sizes."""
+
+    def told(self, n_features: int | None, n_actions: int | None) -> Self:
+        """The same teacher, which knows the sizes of a task; None is no news."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)  # no copy(): a session of onnxruntime refuses that
+        other.n_features = self.n_features if n_features is None else n_features
+        other.n_actions = self.n_actions if n_actions is None else n_actions
+        return other
+
+
+def first_best(scores: Floats) -> NDArray[np.int64]:
+    """Number of the largest score of every row, the first one among equals."""
+    return np.argmax(scores, axis=1).astype(np.int64)

@@ -17,9 +17,9 @@ from moet.teachers.activations import DEFAULTS, TORCH
 from moet.teachers.arrays import MAX_BYTES
 from moet.teachers.chain import Dense, Nonlinear, NotChainError, Scale, Step, as_row, teacher_of_chain
 from moet.teachers.checks import as_continuous, as_observations, as_scores
-from moet.teachers.network import Meaning, log_probabilities, scaled
+from moet.teachers.network import Meaning, as_worth, scaled
 from moet.teachers.sb3_normalize import Normalization, read_normalization
-from moet.teachers.teacher import Floats, Teacher
+from moet.teachers.teacher import CheckedTeacher, Floats, Teacher, first_best
 from moet.teachers.torch_script import Script, is_script
 
 State = Mapping[str, NDArray[Any]]
@@ -59,7 +59,7 @@ def read_torch(
         return LiveModule(source, bool(continuous), meaning, normalize)
 
 
-class LiveModule(Teacher):
+class LiveModule(CheckedTeacher):
     """A module that is more than a chain of layers, asked as it is."""
 
     def __init__(self, module: Any, continuous: bool, meaning: Meaning, normalize: Any) -> None:
@@ -84,15 +84,21 @@ class LiveModule(Teacher):
         """What the module gives: Q values, or logits as clipped log-probabilities."""
         if self.continuous:
             raise TeacherError("a teacher with continuous actions has no scores")
-        values = self._outputs(observations)
-        return log_probabilities(values) if self._meaning == "logits" else values
+        return as_worth(self._outputs(observations), self._meaning)
 
     def act(self, observations: Floats) -> NDArray[Any]:
         """Action of largest output, or the outputs themselves."""
         if self.low is None:
-            return np.argmax(self._outputs(observations), axis=1).astype(np.int64)
+            return first_best(self._outputs(observations))
         rows = as_observations(observations, self.n_features)
         return as_continuous(self._ask(rows), len(rows), len(self.low))
+
+    def act_and_score(self, observations: Floats) -> tuple[NDArray[Any], Floats]:
+        """Both, of the same outputs."""
+        if self.continuous:
+            return super().act_and_score(observations)
+        outputs = self._outputs(observations)
+        return first_best(outputs), as_worth(outputs, self._meaning)
 
     def _outputs(self, observations: Floats) -> Floats:
         rows = as_observations(observations, self.n_features)

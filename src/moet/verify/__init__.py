@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from moet.verify.box import Box
     from moet.verify.checker.certificate import Certificate
     from moet.verify.checking import check
+    from moet.verify.findings import Differences, Robust
     from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.nearest import closest, robustness_radius
     from moet.verify.inputs.queries import always, equivalent
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from moet.verify.outputs.extent import range
     from moet.verify.result import (
         Closest,
-        Differences,
         Proved,
         Range,
         Recourse,
         Refuted,
-        Robust,
         Trace,
         Unknown,
         Verdict,
@@ -77,7 +76,8 @@ _HOME = {
     **dict.fromkeys(["closest", "robustness_radius"], "inputs.nearest"),
     "differences": "inputs.difference_regions",
     "range": "outputs.extent",
-    **dict.fromkeys(["Closest", "Differences", "Proved", "Range", "Recourse", "Refuted", "Robust"], "result"),
+    **dict.fromkeys(["Closest", "Proved", "Range", "Recourse", "Refuted"], "result"),
+    **dict.fromkeys(["Differences", "Robust"], "findings"),
     **dict.fromkeys(["Trace", "Unknown", "Verdict"], "result"),
     **dict.fromkeys(["ignores", "monotone"], "rows.pairs"),
     "recourse": "rows.changes",

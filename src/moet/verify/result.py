@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from moet.verify.polytopes import Polytope
+    pass
 
 
 class Trace(NamedTuple):
@@ -23,6 +23,17 @@ class Trace(NamedTuple):
     continuous time states are the middles of narrow sets that enclose it.
     ``unknowns`` says what the plant knows limits of only, as it was in this run: parameters and signals by name, one
     number per look for what is scheduled, one per control for what an action does.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree, verify
+    >>> leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    >>> push = Mixture([[0], [0]], [1, 0], leaves, ["push", "hold"], feature_names=["place"])
+    >>> line = verify.systems.AffineSystem("line", states=["place"], actions=["push", "hold"], matrix=[[1]],
+    ...     offsets=[[1], [0]], initial={"place": (0, 0)}, safe=["place <= 1"])
+    >>> trace = verify.safe(push, line, steps=3).trace
+    >>> trace.states.tolist(), trace.actions
+    ([[0.0], [1.0], [2.0]], ('push', 'push'))
     """
 
     states: NDArray[np.float64]
@@ -54,6 +65,13 @@ class Verdict:
     effort : mapping
         What the answer took, by name: ``seconds`` (``search_seconds`` and ``check_seconds`` apart where there was
         something to check) and counts of what was examined.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree, verify
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> print(verify.always(model, answers=["up"]))
+    Refuted: (...), answered down
     """
 
     band: float | None = None
@@ -164,6 +182,13 @@ class Unknown(Verdict):
     ----------
     reason : str
         Why not, and what may help.
+
+    Examples
+    --------
+    >>> from moet import Mixture, Tree, verify
+    >>> model = Mixture([[1, 2], [-1, -2]], [0, 0], [Tree.leaf([1, 0]), Tree.leaf([0, 1])], ["up", "down"])
+    >>> print(verify.always(model, answers=["up"], timeout=0))
+    Unknown: the time limit of 0 s was reached; allow more, or ask about a smaller domain
     """
 
     reason: str
@@ -225,6 +250,14 @@ class Range(Proved):
         Inputs of the domain. In exact arithmetic the outputs there are the same, but for the rounding of their sums.
     gap : float
         The largest of ``high - largest`` and ``least - low``.
+
+    Examples
+    --------
+    >>> from moet import Box, RegressionMixture, RegressionTree, verify
+    >>> law = RegressionMixture([[0.0]], [0.0], [RegressionTree.leaf([1.0], slope=[[2.0]])], ["torque"])
+    >>> found = verify.range(law, Box.from_bounds([0], [3]))
+    >>> found.least.tolist(), found.largest.tolist(), found.checked
+    ([1.0], [7.0], True)
     """
 
     outputs: tuple[str, ...]
@@ -235,48 +268,6 @@ class Range(Proved):
     least_at: NDArray[np.float64]
     largest_at: NDArray[np.float64]
     gap: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Differences:
-    """Where two models give different answers.
-
-    Attributes
-    ----------
-    points : array of float, shape (n, n_features)
-        Inputs with different answers, in exact arithmetic and as deployed, one per region.
-    answers : list of (label, label)
-        What the models answer at the points; if they answer with numbers, their outputs by name.
-    regions : list of Polytope
-        The regions of the points; in all of a region the answers are these, or some output of the models is apart by
-        more than the tolerance, by the same laws. Regions of different outputs may overlap.
-    complete : bool
-        Whether these are all regions: neither ``limit`` nor the time limit ended the search. Regions so thin that no
-        float64 input was found in them are counted in ``unseen`` and are not among ``regions``.
-    unseen : int
-    share : float or None
-        Share of the domain's volume in which the models differ; None if the domain has no finite volume.
-    share_interval : (float, float) or None
-        Bounds of the share: it lies between them with a probability of at least ``confidence``. They are equal to
-        the share, and the confidence is 1, where it was computed rather than estimated.
-    confidence : float
-    band, effort
-        As in :class:`Verdict`.
-    """
-
-    points: NDArray[np.float64]
-    answers: list[tuple[Any, Any]]
-    regions: list[Polytope]
-    complete: bool
-    unseen: int
-    share: float | None
-    share_interval: tuple[float, float] | None
-    confidence: float
-    band: float | None
-    effort: Mapping[str, float]
-
-    def __len__(self) -> int:
-        return len(self.points)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -299,6 +290,17 @@ class Recourse(Proved):
         What the model answers to ``row``.
     others : tuple of Recourse
         If several were asked for: further ones by other columns, cheapest first, each with its own certificate.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from moet import MoETClassifier, verify
+    >>> loans = pd.DataFrame({"Duration": [6, 12, 24, 36, 48, 60]})
+    >>> risk = ["good", "good", "good", "bad", "bad", "bad"]
+    >>> model = MoETClassifier(n_experts=1, max_depth=1, prediction="hard", random_state=0).fit(loans, risk)
+    >>> found = verify.recourse(model, {"Duration": 48}, answer="good", cost={"Duration": 1})
+    >>> found.row, found.cost, found.at_least <= found.cost
+    ({'Duration': 30}, 18.0, True)
     """
 
     row: dict[str, Any] | None
@@ -308,44 +310,3 @@ class Recourse(Proved):
     at_least: float
     answer: Any
     others: tuple[Recourse, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Robust:
-    """Which rows of a table keep their answers within a radius.
-
-    Attributes
-    ----------
-    kept : array of bool, shape (n_rows,)
-        Rows that were proved to keep their answers; the certificate is about them.
-    changed : dict of int to dict
-        Rows that do not, by position, each with a possible row within the radius that has another answer.
-    unknown : list of int
-        Rows that were not decided.
-    answers : array
-        What the model answers to the rows.
-    certificate : Certificate or None
-    checked : bool
-        Whether the exact checker accepted it.
-    claim : str or None
-        What was proved, in words.
-    effort : mapping
-    """
-
-    kept: NDArray[np.bool_]
-    changed: dict[int, dict[str, Any]]
-    unknown: list[int]
-    answers: NDArray[Any]
-    certificate: Any
-    checked: bool
-    claim: str | None
-    effort: Mapping[str, float]
-
-    @property
-    def share(self) -> float:
-        """Share of the rows that were proved to keep their answers."""
-        return float(self.kept.mean())
-
-    def accuracy(self, labels: Any) -> float:
-        """Certified accuracy: the share of rows that are answered rightly and were proved to keep their answers."""
-        return float(np.mean(self.kept & (self.answers == np.asarray(labels))))

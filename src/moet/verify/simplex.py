@@ -22,6 +22,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from moet.jit import BORROWING, INLINED
+from moet.verify.simplex_basis import LEAST_PIVOT, combination, factor, start_at_corner, step
 
 OPTIMAL = 0
 """The bound is attained at the returned point."""
@@ -35,7 +36,6 @@ UNSURE = 3
 TOLERANCE = 1e-11
 """A constraint counts as satisfied up to this. Rows should be scaled so that a·x ranges over about 1 in the box."""
 
-_PIVOT = 1e-9
 _REFACTOR = 24
 _STALL = 30
 _ITERATIONS = 400
@@ -62,98 +62,9 @@ def proven_bound(objective: Any, rows: Any, limits: Any, low: Any, high: Any, ba
     return bound
 
 
-@njit(**BORROWING)
-def _invert(matrix: Any, inverse: Any) -> bool:
-    """Gauss-Jordan with partial pivoting; ``matrix`` is destroyed. False if it is singular."""
-    d = len(matrix)
-    for i in range(d):
-        for k in range(d):
-            inverse[i, k] = 1.0 if i == k else 0.0
-    for k in range(d):
-        best = k
-        for i in range(k + 1, d):
-            if abs(matrix[i, k]) > abs(matrix[best, k]):
-                best = i
-        pivot = matrix[best, k]
-        if abs(pivot) < _PIVOT:
-            return False
-        for j in range(d):  # one after the other: best may be k
-            upper, matrix[best, j] = matrix[best, j] / pivot, matrix[k, j]
-            matrix[k, j] = upper
-            upper, inverse[best, j] = inverse[best, j] / pivot, inverse[k, j]
-            inverse[k, j] = upper
-        for i in range(d):
-            factor = matrix[i, k]
-            if i != k and factor != 0.0:
-                for j in range(d):
-                    matrix[i, j] -= factor * matrix[k, j]
-                    inverse[i, j] -= factor * inverse[k, j]
-    return True
-
-
-@njit(**BORROWING)
-def _side(code: int) -> Any:
-    """Variable and sign of the side of the box that a negative entry of a basis stands for."""
-    k = (-1 - code) // 2
-    return k, 1.0 if -1 - code == 2 * k else -1.0
-
-
-@njit(**BORROWING)
-def _factor(
-    objective: Any, rows: Any, limits: Any, low: Any, high: Any, basis: Any, dual: Any, x: Any, work: Any
-) -> bool:
-    """Compute inverse, point and multipliers of a basis afresh. False if it is singular or its multipliers negative."""
-    d = len(objective)
-    matrix, inverse = work[d : 2 * d, :d], work[:d, :d]
-    for i in range(d):
-        for k in range(d):
-            matrix[i, k] = 0.0
-        if basis[i] >= 0:
-            for k in range(d):
-                matrix[i, k] = rows[k, basis[i]]
-        else:
-            k, sign = _side(basis[i])
-            matrix[i, k] = sign
-    if not _invert(matrix, inverse):
-        return False
-    for k in range(d):
-        x[k] = 0.0
-        dual[k] = 0.0
-    for i in range(d):
-        if basis[i] >= 0:
-            limit = limits[basis[i]]
-        else:
-            k, sign = _side(basis[i])
-            limit = high[k] if sign > 0.0 else -low[k]
-        for k in range(d):
-            x[k] += inverse[k, i] * limit
-            dual[i] += objective[k] * inverse[k, i]
-        if dual[i] < 0.0:
-            if dual[i] < -_PIVOT:
-                return False
-            dual[i] = 0.0
-    return True
-
-
 @njit(**INLINED)
 def _rank(code: int, n_rows: int) -> int:
     return code if code >= 0 else n_rows - code
-
-
-@njit(**INLINED)
-def _start_at_corner(objective: Any, low: Any, high: Any, basis: Any, dual: Any, x: Any, work: Any) -> None:
-    """Begin at the corner of the box that the objective points to."""
-    d = len(objective)
-    for k in range(d):
-        for i in range(d):
-            work[k, i] = 0.0
-        up = objective[k] >= 0.0
-        basis[k] = -1 - 2 * k if up else -2 - 2 * k
-        dual[k] = abs(objective[k])
-        work[k, k] = 1.0 if up else -1.0
-        x[k] = high[k] if up else low[k]
-    basis[d] = -1
-    dual[d] = 0.0
 
 
 @njit(**INLINED)
@@ -186,27 +97,12 @@ def _entering(rows: Any, limits: Any, n_rows: int, low: Any, high: Any, x: Any, 
 
 
 @njit(**INLINED)
-def _combination(entering: int, rows: Any, work: Any, mu: Any) -> None:
-    """Write a constraint as a combination ``mu`` of those in the basis, whose inverse is in ``work``."""
-    d = len(rows)
-    for i in range(d):
-        if entering >= 0:
-            total = 0.0
-            for k in range(d):
-                total += work[k, i] * rows[k, entering]
-            mu[i] = total
-        else:
-            k, sign = _side(entering)
-            mu[i] = sign * work[k, i]
-
-
-@njit(**INLINED)
 def _leaving(n_rows: int, basis: Any, dual: Any, mu: Any, careful: bool) -> Any:
     """Place in the basis that keeps all multipliers from becoming negative, or -1; and the multiplier that comes in."""
     leaving = -1
     ratio = np.inf
     for i in range(len(basis) - 1):
-        if mu[i] > _PIVOT:
+        if mu[i] > LEAST_PIVOT:
             candidate = dual[i] / mu[i]
             tie = leaving >= 0 and abs(candidate - ratio) <= 1e-12 * ratio
             if tie:
@@ -229,22 +125,6 @@ def _contradiction(entering: int, rows: Any, limits: Any, low: Any, high: Any, b
         dual[i] = max(0.0, -mu[i])
         mu[i] = 0.0
     return proven_bound(mu[:d], rows, limits, low, high, basis, dual)
-
-
-@njit(**INLINED)
-def _step(leaving: int, ratio: float, worst: float, dual: Any, x: Any, mu: Any, work: Any) -> None:
-    """Move to the point of the new basis: update multipliers, point and inverse."""
-    d = len(x)
-    for i in range(d):
-        dual[i] = max(0.0, dual[i] - ratio * mu[i])
-    dual[leaving] = ratio
-    length = worst / mu[leaving]
-    for k in range(d):
-        x[k] -= length * work[k, leaving]
-        share = work[k, leaving] / mu[leaving]
-        for i in range(d):
-            work[k, i] -= share * mu[i]
-        work[k, leaving] = share
 
 
 class Room(NamedTuple):
@@ -297,13 +177,13 @@ def maximise(
     d = len(objective)
     basis, dual, x, work = room
     mu, excess = work[2 * d], work[2 * d + 1]
-    _start_at_corner(objective, low, high, basis, dual, x, work)
+    start_at_corner(objective, low, high, basis, dual, x, work)
     age = 0  # steps since the inverse was computed afresh
     stalled = 0
     last = np.inf
     for _ in range(_ITERATIONS):
         if age >= _REFACTOR:
-            if not _factor(objective, rows, limits, low, high, basis, dual, x, work):
+            if not factor(objective, rows, limits, low, high, basis, dual, x, work):
                 return UNSURE, np.inf
             age = 0
         value = 0.0
@@ -323,7 +203,7 @@ def maximise(
                 return OPTIMAL, bound
             age = _REFACTOR
             continue
-        _combination(entering, rows, work, mu)
+        combination(entering, rows, work, mu)
         leaving, ratio = _leaving(n_rows, basis, dual, mu, careful)
         if leaving < 0:
             bound = _contradiction(entering, rows, limits, low, high, basis, dual, mu)
@@ -336,7 +216,7 @@ def maximise(
             age = _REFACTOR
             continue
         basis[leaving] = entering
-        _step(leaving, ratio, worst, dual, x, mu, work)
+        step(leaving, ratio, worst, dual, x, mu, work)
         age += 1
     return UNSURE, np.inf
 

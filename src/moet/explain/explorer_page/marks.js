@@ -11,6 +11,13 @@ export class MapMarks {
     this.overlay = svg("svg", { "aria-hidden": "true" });
   }
 
+  /** Where a label below the map stands: in the middle, or at the right edge if it would be cut off there. */
+  below(x, text) {
+    const edge = MARGIN.left + this.map.width + MARGIN.right;
+    const half = 3.5 * text.length; // no digit is wider than 7
+    return x + half > edge ? { x: edge, "text-anchor": "end" } : { x, "text-anchor": "middle" };
+  }
+
   /** Axes, labels of regions, and the input as a cross. */
   annotate() {
     const { map } = this;
@@ -21,7 +28,7 @@ export class MapMarks {
     for (const value of ticks(page.features[horizontal].low, page.features[horizontal].high, width / 80)) {
       const x = map.place(0, value);
       marks.push(svg("line", { class: "tick", x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
-      marks.push(svg("text", { class: "tick-label", x, y: bottom + 16, "text-anchor": "middle" }, shown(value, 6)));
+      marks.push(svg("text", { class: "tick-label", ...this.below(x, shown(value, 6)), y: bottom + 16 }, shown(value, 6)));
     }
     for (const value of ticks(page.features[vertical].low, page.features[vertical].high, height / 60)) {
       const y = map.place(1, value);

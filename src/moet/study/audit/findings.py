@@ -13,7 +13,8 @@ from moet.errors import InputError
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.progress import progress_bar
-from moet.verify.result import Robust, Verdict
+from moet.verify.findings import Robust
+from moet.verify.result import Verdict
 from moet.verify.rows.pairs import Direction, ignores, monotone
 from moet.verify.rows.robustness import robust
 

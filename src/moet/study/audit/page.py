@@ -12,7 +12,8 @@ from typing import Any
 from moet.explain.rule_lists import rules
 from moet.model.file import digest
 from moet.study.audit.findings import Audit, Finding
-from moet.verify.result import Proved, Refuted, Robust, Unknown
+from moet.verify.findings import Robust
+from moet.verify.result import Proved, Refuted, Unknown
 from moet.web.page import assembled
 
 

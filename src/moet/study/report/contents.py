@@ -27,6 +27,13 @@ class TaskReport:
     task : str
     outcomes : tuple of Outcome
         Its finished runs.
+
+    Examples
+    --------
+    >>> from moet.study import outcomes
+    >>> from moet.study.report import task_reports
+    >>> report, *others = task_reports(outcomes("runs/cartpole-quick"))  # doctest: +SKIP
+    >>> report.task, len(report.outcomes)  # doctest: +SKIP
     """
 
     task: str

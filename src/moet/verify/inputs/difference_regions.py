@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,13 @@ from moet.verify.arguments import (
     known_labels,
 )
 from moet.verify.box import Box
+from moet.verify.findings import Differences
 from moet.verify.inputs.agreement import AgreementSearch, Grouped
 from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import CONFIDENCE, confidence_interval, total_share
 from moet.verify.limits import Deadline
 from moet.verify.polytopes import Polytope
-from moet.verify.result import Differences
 
 Floats = NDArray[np.float64]
 
@@ -120,23 +120,16 @@ def differences(
             break
     complete = not search.timed_out and len(points) < limit
     X = np.array(points).reshape(len(points), len(lo))
-    share, interval, confidence = None, None, 1.0
-    if np.all(np.isfinite(lo)) and np.all(np.isfinite(hi)):
-        exact = total_share(regions + unseen, lo, hi) if complete else None
-        if exact is not None:
-            share, interval = exact, (exact, exact)
-        else:
-            share, interval = estimated_share(grouped, sample_box(lo, hi, samples, np.random.default_rng(seed)))
-            confidence = CONFIDENCE
+    share = _Share.of(grouped, regions + unseen if complete else None, lo, hi, samples, seed)
     return Differences(
         points=X,
         answers=list(zip(*(mixture.predict_hard(X).tolist() for mixture in pair), strict=True)) if len(X) else [],
         regions=regions,
         complete=complete,
         unseen=len(unseen),
-        share=share,
-        share_interval=interval,
-        confidence=confidence,
+        share=share.value,
+        share_interval=share.interval,
+        confidence=share.confidence,
         band=float_band(pair, lo, hi),
         effort=search.effort | {"seconds": deadline.seconds},
     )
@@ -156,3 +149,30 @@ def estimated_share(grouped: Sequence[Grouped], X: Floats) -> tuple[float, tuple
     group_a, group_b = (side.deployed_groups(X) for side in grouped)
     hits = int(np.count_nonzero(group_a != group_b))
     return hits / len(X), confidence_interval(hits, len(X), CONFIDENCE)
+
+
+class _Share(NamedTuple):
+    """The share of a box in which models differ, if the box has a volume, and between what it lies how surely."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+    confidence: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        grouped: tuple[Grouped, Grouped],
+        regions: list[Polytope] | None,
+        lo: Floats,
+        hi: Floats,
+        samples: int,
+        seed: int,
+    ) -> _Share:
+        """Computed from all regions if they are known and simple enough, estimated otherwise."""
+        if not (np.all(np.isfinite(lo)) and np.all(np.isfinite(hi))):
+            return cls(None, None)
+        exact = None if regions is None else total_share(regions, lo, hi)
+        if exact is not None:
+            return cls(exact, (exact, exact))
+        estimate = estimated_share(grouped, sample_box(lo, hi, samples, np.random.default_rng(seed)))
+        return cls(*estimate, CONFIDENCE)

@@ -146,17 +146,7 @@ def _closest_hard(
     certificate = Certificate("closest", claim)
     search.write_proof(certificate)
     if search.best is None:
-        nowhere = Closest(
-            distance=math.inf,
-            exact_distance=None,
-            point=None,
-            point_distance=math.inf,
-            answer=None,
-            certificate=certificate,
-            band=band,
-            effort=search.effort,
-        )
-        return confirmed(nowhere, mixture, deadline=deadline)
+        return confirmed(nowhere(certificate=certificate, band=band, effort=search.effort), mixture, deadline=deadline)
     assert search.winner is not None
     point = witness_of_group(search.grouped, start, norm, search.best, lo, hi, deadline).find(*search.winner)
     if point is None:
@@ -179,6 +169,11 @@ def _closest_hard(
         effort=search.effort,
     )
     return confirmed(found, mixture, deadline=deadline)
+
+
+def nowhere(**parts: Any) -> Closest:
+    """No input has the answer."""
+    return Closest(distance=math.inf, exact_distance=None, point=None, point_distance=math.inf, answer=None, **parts)
 
 
 def _wanted_classes(mixture: Mixture, start: Floats, lo: Floats, hi: Floats, label: Any) -> NDArray[np.int64]:

@@ -115,6 +115,13 @@ def always(
         from moet.verify.rows.domain import only_possible
 
         return only_possible(always_soft(mixture, lo, hi, permitted, deadline), mixture, domain)
+    return _always_hard(mixture, permitted, lo, hi, deadline, seed)
+
+
+def _always_hard(
+    mixture: Mixture, permitted: list[Any], lo: Floats, hi: Floats, deadline: Deadline, seed: int
+) -> Proved | Refuted | Unknown:
+    """Answer :func:`always` for a hard model: some inputs are tried, then all are searched, one sign of them a time."""
     forbidden = np.array([int(label not in permitted) for label in mixture.classes.tolist()])
     if deadline.passed:
         return Unknown(reason=deadline.reason)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -123,54 +124,20 @@ def closest_soft(
     mixture: Mixture, x: Floats, norm: Norm, lo: Floats, hi: Floats, answer: Any, deadline: Deadline, seed: int
 ) -> Closest | Unknown:
     """Answer :func:`moet.verify.closest` for a soft model, up to a relative ``TOLERANCE`` of the distance."""
-    domain = lo, hi
-    own = _deployed(mixture, x[None, :])[0]
-    labels = mixture.classes.tolist()
-    wanted = np.array([k != own if answer is None else label == answer for k, label in enumerate(labels)])
-    X = sample_inputs([mixture], lo, hi, 1000, np.random.default_rng(seed))
-    X = np.concatenate([np.clip(x, lo, hi)[None, :], X])
-    X = X[wanted[_deployed(mixture, X)]]
-    nearest = None
-    if len(X):
-        nearest = _towards(mixture, wanted, x, X[distances(x, X, norm).argmin()], lo, hi)
-        radius = distances(x, nearest, norm)
-        lo = np.maximum(lo, np.nextafter(x - radius, -np.inf))
-        hi = np.minimum(hi, np.nextafter(x + radius, np.inf))
-    bounds, tree = _Bounds(mixture, lo, hi), SplitTree()
-    waiting, looked_at = Boxes.whole(lo, hi), 0
-    lower, resolution = 0.0, _RESOLUTION * (1.0 + float(np.abs(x).max()))
-    while len(waiting.lo):
-        far = _OUTWARDS * distances(x, np.clip(x, waiting.lo, waiting.hi), norm)
-        upper = math.inf if nearest is None else float(distances(x, nearest, norm))
-        lower = float(far.min())
-        if lower >= upper * (1.0 - TOLERANCE) - resolution:
-            break
-        if deadline.passed or looked_at > MAX_BOXES:
-            return Unknown(
-                reason=f"the distance lies between {lower:.6g} and {upper:.6g}, but {_why(deadline)}",
-                effort={"boxes": looked_at, "seconds": deadline.seconds},
-            )
-        first = np.argsort(far)[:_BATCH]
-        batch, waiting = waiting.take(first), waiting.take(np.setdiff1d(np.flatnonzero(far < upper), first))
-        looked_at += len(first)
-        mask, feature, place = bounds.of(batch)
-        for centre in (batch.lo + (batch.hi - batch.lo) / 2)[np.any(mask[:, wanted], axis=1)][:4]:
-            if wanted[_deployed(mixture, centre[None, :])[0]] and distances(x, centre, norm) < upper:
-                nearest = _towards(mixture, wanted, x, centre, lo, hi)
-                upper = float(distances(x, nearest, norm))
-        halves, too_small = batch.halves(tree, feature, place, np.any(mask[:, wanted], axis=1))
-        if too_small:
-            return Unknown(reason=_TOO_SMALL, effort={"boxes": looked_at, "seconds": deadline.seconds})
-        waiting = waiting.join(halves)
-    upper = math.inf if nearest is None else float(distances(x, nearest, norm))
-    distance = min(lower if len(waiting.lo) else upper, upper) * _OUTWARDS
+    search = _ClosestSoft(mixture, x, norm, lo, hi, answer, deadline, seed)
+    reason = search.run()
+    effort = {"boxes": search.boxes, "seconds": deadline.seconds}
+    if reason:
+        return Unknown(reason=reason, effort=effort)
+    nearest, upper = search.nearest, search.upper
+    distance = min(search.lower, upper) * _OUTWARDS
     exact = None if nearest is None else Fraction(distance)
-    if answer is None and exact != 0 and not _is_clear(mixture, x, lo, hi):
-        return Unknown(reason=_TIED, effort={"boxes": looked_at, "seconds": deadline.seconds})
+    if answer is None and exact != 0 and not _is_clear(mixture, x, search.lo, search.hi):
+        return Unknown(reason=_TIED, effort=effort)
     claim = {
         "model": digest(mixture),
-        "lo": json_sides(domain[0]),
-        "hi": json_sides(domain[1]),
+        "lo": json_sides(lo),
+        "hi": json_sides(hi),
         "point": x.tolist(),
         "norm": norm,
         "answer": answer,
@@ -178,17 +145,110 @@ def closest_soft(
     }
     certificate = Certificate("closest", claim)
     if exact != 0:
-        tree.write(certificate, *domain, None if exact is None else lambda a, b: _is_outside(x, norm, exact, a, b))
+        is_outside = None if exact is None else partial(_is_outside, x, norm, exact)
+        search.tree.write(certificate, lo, hi, is_outside)
     found = Closest(
         distance=distance,
         exact_distance=None,
         point=nearest,
         point_distance=upper / _OUTWARDS,
-        answer=None if nearest is None else labels[_deployed(mixture, nearest[None, :])[0]],
+        answer=None if nearest is None else mixture.classes.tolist()[_deployed(mixture, nearest[None, :])[0]],
         certificate=certificate,
-        effort={"boxes": looked_at, "seconds": deadline.seconds},
+        effort=effort,
     )
-    return _confirmed(found, [mixture], *domain, deadline)
+    return _confirmed(found, [mixture], lo, hi, deadline)
+
+
+class _ClosestSoft:
+    """Boxes around an input, the nearest ones cut first, until no waiting one is nearer than what was found.
+
+    Attributes
+    ----------
+    nearest : array or None
+        The nearest input with the answer that was found.
+    lower : float
+        No input with the answer is nearer than this; infinite if none is left to look at.
+    """
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        x: Floats,
+        norm: Norm,
+        lo: Floats,
+        hi: Floats,
+        answer: Any,
+        deadline: Deadline,
+        seed: int,
+    ) -> None:
+        self._mixture, self._x, self._norm, self._deadline = mixture, x, norm, deadline
+        own = _deployed(mixture, x[None, :])[0]
+        labels = mixture.classes.tolist()
+        self._wanted = np.array([k != own if answer is None else label == answer for k, label in enumerate(labels)])
+        self.lo, self.hi = lo, hi
+        self.tree, self.boxes, self.lower = SplitTree(), 0, 0.0
+        self.nearest = self._tried(np.random.default_rng(seed))
+        if self.nearest is not None:
+            self.lo = np.maximum(lo, np.nextafter(x - self.upper, -np.inf))
+            self.hi = np.minimum(hi, np.nextafter(x + self.upper, np.inf))
+
+    @property
+    def upper(self) -> float:
+        """Distance of what was found."""
+        return math.inf if self.nearest is None else float(distances(self._x, self.nearest, self._norm))
+
+    def run(self) -> str:
+        """Search; what is told is why it ended too early."""
+        bounds, waiting = _Bounds(self._mixture, self.lo, self.hi), Boxes.whole(self.lo, self.hi)
+        resolution = _RESOLUTION * (1.0 + float(np.abs(self._x).max()))
+        while len(waiting.lo):
+            far = _OUTWARDS * distances(self._x, np.clip(self._x, waiting.lo, waiting.hi), self._norm)
+            upper = self.upper
+            self.lower = float(far.min())
+            if self.lower >= upper * (1.0 - TOLERANCE) - resolution:
+                return ""
+            if self._deadline.passed or self.boxes > MAX_BOXES:
+                return f"the distance lies between {self.lower:.6g} and {upper:.6g}, but {_why(self._deadline)}"
+            first = np.argsort(far)[:_BATCH]
+            batch, waiting = waiting.take(first), waiting.take(np.setdiff1d(np.flatnonzero(far < upper), first))
+            self.boxes += len(first)
+            mask, feature, place = bounds.of(batch)
+            is_open = np.any(mask[:, self._wanted], axis=1)
+            self._look_at((batch.lo + (batch.hi - batch.lo) / 2)[is_open][:4])
+            halves, too_small = batch.halves(self.tree, feature, place, is_open)
+            if too_small:
+                return _TOO_SMALL
+            waiting = waiting.join(halves)
+        self.lower = math.inf
+        return ""
+
+    def _tried(self, rng: np.random.Generator) -> Floats | None:
+        """The nearest of some inputs that have the answer, moved towards the one in question."""
+        X = sample_inputs([self._mixture], self.lo, self.hi, 1000, rng)
+        X = np.concatenate([np.clip(self._x, self.lo, self.hi)[None, :], X])
+        X = X[self._wanted[_deployed(self._mixture, X)]]
+        return self._towards(X[distances(self._x, X, self._norm).argmin()]) if len(X) else None
+
+    def _look_at(self, centres: Floats) -> None:
+        """Take middles of boxes that have the answer and are nearer than what was found."""
+        for centre in centres:
+            if self._has_answer(centre) and distances(self._x, centre, self._norm) < self.upper:
+                self.nearest = self._towards(centre)
+
+    def _towards(self, found: Floats) -> Floats:
+        """Input with the answer on the way to one that has it."""
+        near, far = 0.0, 1.0
+        for _ in range(40):
+            middle = (near + far) / 2
+            near, far = (near, middle) if self._has_answer(self._on_way(found, middle)) else (middle, far)
+        y = self._on_way(found, far)
+        return y if self._has_answer(y) else found
+
+    def _on_way(self, found: Floats, share: float) -> Floats:
+        return np.clip(self._x + share * (found - self._x), self.lo, self.hi)
+
+    def _has_answer(self, x: Floats) -> bool:
+        return bool(self._wanted[_deployed(self._mixture, x[None, :])[0]])
 
 
 def _confirmed(found: P, mixtures: Sequence[Mixture], lo: Floats, hi: Floats, deadline: Deadline) -> P | Unknown:
@@ -282,17 +342,6 @@ def _why(deadline: Deadline) -> str:
 def _deployed(mixture: Mixture, X: Floats) -> NDArray[np.intp]:
     """Index of the class that the deployed predictor answers to every row."""
     return mixture.votes(X).argmax(axis=1)
-
-
-def _towards(mixture: Mixture, wanted: Bools, x: Floats, found: Floats, lo: Floats, hi: Floats) -> Floats:
-    """Input with a wanted answer on the way from ``x`` to one that has it."""
-    near, far = 0.0, 1.0
-    for _ in range(40):
-        middle = (near + far) / 2
-        y = np.clip(x + middle * (found - x), lo, hi)
-        near, far = (near, middle) if wanted[_deployed(mixture, y[None, :])[0]] else (middle, far)
-    y = np.clip(x + far * (found - x), lo, hi)
-    return y if wanted[_deployed(mixture, y[None, :])[0]] else found
 
 
 def _are_same(a: Mixture, b: Mixture) -> bool:

@@ -14,6 +14,7 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.arguments import domain_bounds
 from moet.verify.box import Box
 from moet.verify.exact import rounded
+from moet.verify.findings import Differences
 from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.sampling import sample_box
 from moet.verify.inputs.volume import CONFIDENCE, Share, confidence_interval, total_share
@@ -23,7 +24,6 @@ from moet.verify.outputs.possible import Division, Possible
 from moet.verify.outputs.questions import a_tolerance, apart, comparable_laws, deployed_apart
 from moet.verify.outputs.search import Found, NowhereSearch, float_inputs
 from moet.verify.polytopes import Polytope
-from moet.verify.result import Differences
 
 Floats = NDArray[np.float64]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -22,7 +21,7 @@ from moet.verify.exact import as_float, exactly
 from moet.verify.inputs.closest_search import Key, NearestSearch, first_radius, inputs_around
 from moet.verify.inputs.distance import Norm, distance_of
 from moet.verify.inputs.float_doubt import caveat_of, doubtful_gates, float_band
-from moet.verify.inputs.nearest import near_inputs, round_down
+from moet.verify.inputs.nearest import near_inputs, nowhere, round_down
 from moet.verify.inputs.records import add_cut, add_split
 from moet.verify.inputs.witness import GROWTH, Witness
 from moet.verify.limits import Deadline
@@ -139,10 +138,7 @@ class _Question:
         search.write_proof(self._write_proof, certificate)
         shared: dict[str, Any] = {"certificate": certificate, "band": band, "effort": search.effort}
         if search.best is None:
-            nowhere = Closest(
-                distance=math.inf, exact_distance=None, point=None, point_distance=math.inf, answer=None, **shared
-            )
-            return confirmed(nowhere, self._mixture, deadline=deadline)
+            return confirmed(nowhere(**shared), self._mixture, deadline=deadline)
         assert search.winner is not None
         witness = Witness(self._is_wanted, self._in_box, self._x, self._norm, search.best, *search.box)
         point = witness.find(*search.winner)

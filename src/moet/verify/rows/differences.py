@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
 from moet.verify.box import Box
+from moet.verify.findings import Differences
 from moet.verify.inputs.agreement import Grouped
 from moet.verify.inputs.difference_regions import differ_surely, estimated_share
 from moet.verify.inputs.float_doubt import float_band
 from moet.verify.inputs.volume import CONFIDENCE
 from moet.verify.limits import Deadline
 from moet.verify.polytopes import Polytope
-from moet.verify.result import Differences
 from moet.verify.rows.domain import rows_of
 from moet.verify.rows.questions import different
 from moet.verify.rows.search import Copy, RowSearch

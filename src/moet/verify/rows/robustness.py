@@ -14,8 +14,9 @@ from moet.verify.arguments import CPU_LIMIT, is_sum
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
+from moet.verify.findings import Robust
 from moet.verify.limits import Deadline
-from moet.verify.result import Proved, Robust
+from moet.verify.result import Proved
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.questions import decidable_model, search_row
 from moet.verify.sums.forest import sum_of

@@ -19,6 +19,13 @@ class Opinion(NamedTuple):
         Values of the inputs (or first states) of the counterexample, exactly.
     reason : str
         Why it is unknown.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from moet.verify.smtlib import Opinion
+    >>> Opinion("sat", (Fraction(1, 3),)).point
+    (Fraction(1, 3),)
     """
 
     status: Literal["unsat", "sat", "unknown"]

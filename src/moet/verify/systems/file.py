@@ -151,40 +151,41 @@ def _system(document: dict[str, Any]) -> System:
     ]
     _check_keys(dynamics, (*known[kind], *optional), "dynamics")
     schedule = _pairs(dynamics.get("schedule", []), "schedule")
-    description = {
+    description: dict[str, Any] = {
         **_first(document, states),
         "domain": _sides(by_state("domain", document["domain"]), "domain"),
         **{part: _half_spaces(document[part], part) for part in ("safe", "goal")},
         "float32_observations": document["float32_observations"],
         **_acting(document, states),
+        "schedule": schedule,
     }
     disturbance = _sides(by_state("disturbance", document["disturbance"]), "disturbance")
     if kind == "flow":
         if any(exact(end) for pair in disturbance.values() for end in pair):
             raise InputError("a flow is disturbed by signals; what is added to the next state must be nothing")
-        memory = _pairs(dynamics.get("memory", []), "memory")
-        flow = {name: said for name, said in by_state("flow", dynamics["flow"]).items() if name not in memory}
-        if list(memory) != states[len(flow) :] or any(said != "0" for said in dynamics["flow"][len(flow) :]):
-            raise InputError('states of the memory are the last ones, and their flow is "0"')
-        signals = {name: _list(pair, "signals") for name, pair in _pairs(dynamics["signals"], "signals").items()}
-        return SampledSystem(
-            document["name"],
-            flow=flow,
-            period=dynamics["period"],
-            parameters=_pairs(dynamics["parameters"], "parameters"),
-            disturbance=signals,
-            let=_pairs(dynamics["let"], "let"),
-            schedule=schedule,
-            memory=memory,
-            **description,
-        )
+        return SampledSystem(document["name"], **_flow(dynamics, states), **description)
     description |= {"states": states, "disturbance": disturbance}
     if kind == "affine":
         numbers = {key: value for key, value in dynamics.items() if key not in ("kind", "schedule")}
-        return AffineSystem(document["name"], **numbers, schedule=schedule, **description)
+        return AffineSystem(document["name"], **numbers, **description)
     step, let = by_state("step", dynamics["step"]), _pairs(dynamics["let"], "let")
-    inputs = dynamics.get("inputs")
-    return NonlinearSystem(document["name"], step=step, inputs=inputs, let=let, schedule=schedule, **description)
+    return NonlinearSystem(document["name"], step=step, inputs=dynamics.get("inputs"), let=let, **description)
+
+
+def _flow(dynamics: dict[str, Any], states: list[str]) -> dict[str, Any]:
+    """What a system in continuous time does; the states that it remembers are the last ones, and do not flow."""
+    memory = _pairs(dynamics.get("memory", []), "memory")
+    flow = {name: said for name, said in _named(states, "flow", dynamics["flow"]).items() if name not in memory}
+    if list(memory) != states[len(flow) :] or any(said != "0" for said in dynamics["flow"][len(flow) :]):
+        raise InputError('states of the memory are the last ones, and their flow is "0"')
+    return {
+        "flow": flow,
+        "period": dynamics["period"],
+        "parameters": _pairs(dynamics["parameters"], "parameters"),
+        "disturbance": {name: _list(pair, "signals") for name, pair in _pairs(dynamics["signals"], "signals").items()},
+        "let": _pairs(dynamics["let"], "let"),
+        "memory": memory,
+    }
 
 
 def _first(document: dict[str, Any], states: list[str]) -> dict[str, Any]:

@@ -101,6 +101,13 @@ class System(ABC):
         How far what the policy sees may be from the state: noise, and the rounding of the noisy state to float32.
         (Every number is rounded to float64 before; proofs cover that, too.) With controls, noise alone: how far
         rounding goes depends on the set of states.
+
+    Examples
+    --------
+    >>> from moet.verify import systems
+    >>> cart = systems.cartpole()
+    >>> isinstance(cart, systems.System), cart.states
+    (True, ('position', 'velocity', 'angle', 'angular_velocity'))
     """
 
     def __init__(

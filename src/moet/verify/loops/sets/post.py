@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.model.mixture import Mixture
-from moet.model.tree import LEAF, Tree
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.sets.claims import DONE, FAILED, FULL, LIMIT, Loop, Target
 from moet.verify.loops.sets.crew import in_order
@@ -19,6 +18,7 @@ from moet.verify.loops.sets.enclosures import Enclosure
 from moet.verify.loops.sets.kernel import Budget, explore
 from moet.verify.loops.sets.rows import Book, Source
 from moet.verify.loops.sets.template import Template
+from moet.verify.polytopes import single_groups
 from moet.verify.rounding import gate_errors
 from moet.verify.systems.conditions import HalfSpace
 from moet.verify.systems.description import Side
@@ -277,7 +277,7 @@ def leaves_of(mixture: Mixture, actions: tuple[int, ...]) -> list[Leaf]:
     """Leaves of all trees from left to right; a subtree of one action counts as a leaf."""
     leaves = []
     for expert, tree in enumerate(mixture.trees):
-        action = _common_actions(tree, actions)
+        action = single_groups(tree, np.array(actions)).tolist()
         stack: list[tuple[int, tuple[tuple[int, int, float], ...]]] = [(0, ())]
         while stack:
             node, tests = stack.pop()
@@ -288,15 +288,6 @@ def leaves_of(mixture: Mixture, actions: tuple[int, ...]) -> list[Leaf]:
             stack.append((int(tree.right[node]), (*tests, (feature, -1, -threshold))))
             stack.append((int(tree.left[node]), (*tests, (feature, 1, threshold))))
     return leaves
-
-
-def _common_actions(tree: Tree, actions: tuple[int, ...]) -> list[int]:
-    """For every node, the action of all leaves below it, or −1 if they differ."""
-    common = [actions[c] for c in tree.value.argmax(axis=1).tolist()]
-    for node in np.flatnonzero(tree.feature != LEAF)[::-1].tolist():  # children come after their parents
-        left, right = common[tree.left[node]], common[tree.right[node]]
-        common[node] = left if left == right else -1
-    return common
 
 
 def _larger(limits: Floats, share: float) -> Floats:
