@@ -2,6 +2,7 @@
 
 import copy
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -46,6 +47,18 @@ def test_always_and_equivalent_are_right_about_all_rows(seed):
     verdict = verify.equivalent(model, other)
     assert bool(verdict) == (exact_answers(model, rows) == exact_answers(other, rows))
     assert verify.equivalent(model, model.prune()).checked
+
+
+@pytest.mark.parametrize("factor", [3.0, 0.1, 2.0**-30, 1e-60, 1e300])
+@pytest.mark.parametrize("kind", ["integer", "number"])
+def test_gates_whose_numbers_are_of_other_sizes_are_compared(kind, factor):
+    """Conditions of both models take part in a proof, each in its own units: the same gate, and so many times it."""
+    schema = Schema([Column(name, kind, (name,), 0, 5) for name in ("a", "b")])
+    leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    gates = [([[0, 0], [k, -k]], [0, -k / 2]) for k in (1.0, factor)]
+    first, second = (Mixture(*gate, leaves, ["no", "yes"], schema=schema) for gate in gates)
+    assert verify.equivalent(first, second).checked
+    assert not verify.equivalent(first, replace(second, gate_bias=[0, -factor * 1.75]))
 
 
 @pytest.mark.parametrize("seed", range(10))
