@@ -69,8 +69,8 @@ class Plain(NamedTuple):
         return found
 
     def overflows(self, x: Sequence[float]) -> bool:
-        """Whether a logit is beyond float64."""
-        return not all(map(math.isfinite, self.logits(x)))
+        """Whether a logit that is compared with others is beyond float64."""
+        return len(self.bias) > 1 and not all(map(math.isfinite, self.logits(x)))
 
     def deployed(self, x: Sequence[float]) -> Any:
         """The answer of the deployed predictor."""

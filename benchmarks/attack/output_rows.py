@@ -96,9 +96,7 @@ def attack_range(subject: _Subject) -> str:
     answers = [outputs for x in rows if (outputs := _deployed(plain, x)) is not None]
     for o in range(model.n_outputs):
         values = [outputs[o] for outputs in answers]
-        demand(
-            found.low[o] <= min(values) and max(values) <= found.high[o], f"{values} exceed {found.low}, {found.high}"
-        )
+        demand(all(found.low[o] <= u <= found.high[o] for u in values), f"{values} exceed {found.low}, {found.high}")
         for at, end in ((found.least_at[o], found.least[o]), (found.largest_at[o], found.largest[o])):
             demand(at.tolist() in rows, f"{at.tolist()} is no possible row")
             outputs = plain.deployed(at.tolist())

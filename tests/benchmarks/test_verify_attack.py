@@ -24,6 +24,8 @@ FOUND = [
     ("affine reaches", 40004071),  # multipliers of exact thirds
     ("sum of trees", 60000685),  # votes that tie nearer than the first tie that was seen
     ("sum of trees", 60003137),  # votes that differ by 5e-324
+    ("table of numbers", 80000343),  # one expert, whose logit is infinite and compared with none
+    ("tied table", 80000847),  # two gates of which one has much smaller numbers
 ]
 """Attacks that once succeeded."""
 

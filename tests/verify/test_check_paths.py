@@ -18,6 +18,8 @@ from moet.verify import Certificate, Proved, check, reaches, safe, systems
 from moet.verify.checker.documents.model import plain_model
 from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.paths import proof as paths
+from moet.verify.checker.loops.paths.steps import Steps
+from moet.verify.checker.meter import Meter
 from moet.verify.systems.observation import seen_edges
 from tests.processes import run
 
@@ -286,7 +288,7 @@ def sure_of(named, bounds, number=1.0):
     claim = {"model": digest(model), "system": drifter().digest, "name": "drift", "steps": 3}
     certificate = Certificate("safe", claim)
     up_to, above = 1, 2  # rows of the test at time 0: there is one expert
-    records = [(OPEN, []), (BOTH, []), (SURE, [(name, number) for name in named])]
+    records = [(OPEN, []), (SURE, [(name, number) for name in named])]
     records += [(BOUND, [(up_to + row, 1.0) for row in rows]) for rows in bounds]
     records += [(SURE, [(6, 1.0)]), (BOUND, [(above, 1.0)])]
     refs = array("i", [ref for _, pairs in records for ref, _ in pairs])
@@ -398,3 +400,27 @@ def test_a_condition_is_taken_as_often_as_its_rows_and_more_than_never(weight):
     refs[place] = -2
     numbers[place] = 3.0
     assert rejected(packed(proof, codes, refs, numbers), *subjects)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lanes_say_of_all_needs_what_sums_of_each_do(seed):
+    """Numbers beside each other do not run into one another, whatever their signs and sizes."""
+    rng = np.random.default_rng(seed)
+    loop = random_loop(rng)
+    system, steps = read_system(loop.system), int(rng.integers(1, 9))
+    path = Steps(system, steps, None, Meter(), finest=None if seed % 2 else 1)
+    t = int(rng.integers(1, steps + 1))
+    actions = rng.integers(len(path.offsets), size=t).tolist()
+    needs = range(path.d, path.d + len(path.needs))
+
+    def added(then, i):
+        return sum(path.gain(i, then - 1 - k)[action] for k, action in enumerate(actions))
+
+    assert path.lanes.hold(t, actions) == all(added(t, i) <= path.outright(t, i) for i in needs)
+    left = path.lanes.left(t, actions)
+    expected = [
+        path.outright(then, i) - path.worst(i)[then - t] - added(then, i) for then in range(t, steps + 1) for i in needs
+    ]
+    assert [path.lanes.left_to(place, left) for place in range(len(expected))] == expected
+    first = t * len(needs)
+    assert path.lanes.failing(t, left) == {first + place for place, value in enumerate(expected) if value < 0}

@@ -233,3 +233,22 @@ def test_regions_hold_every_possible_row_that_two_models_answer_differently(seed
         assert x in region
     low, high = found.share_interval
     assert low <= apart.mean() <= high
+
+
+def test_boxes_that_wait_to_be_looked_at_are_bounded():
+    """A box divided again and again at its last number takes memory for each part: a short file, many features."""
+    d, most = 1000, 100_000
+    columns = [
+        Column("n", "integer", ("n",), 0, most),
+        *(Column(f"x{k}", "number", (f"x{k}",), 0.0, 1.0) for k in range(d)),
+    ]
+    schema, gate = Schema(columns), (np.zeros((1, d + 1)), np.zeros(1))
+    leaf = RegressionTree([-1], [0], [-1], [-1], [[0.0]])
+    model = RegressionMixture(*gate, [leaf], ["u"], [-1.0], [1.0], schema=schema, feature_names=schema.feature_names)
+    domain = Box(n=(0, most), **{f"x{k}": (0.0, 1.0) for k in range(d)})
+    proof = verify.always(model, domain, ["u <= 0.5"]).certificate
+    forged = Certificate(proof.kind, proof.claim)
+    n = 10**7 // d
+    forged.add(bytes([4]) * n, np.zeros(n, np.int32), np.arange(most - 1.0, most - 1.0 - n, -1.0))
+    with pytest.raises(CertificateError, match="divided too often"):
+        verify.check(forged, model)

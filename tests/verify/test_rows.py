@@ -2,6 +2,7 @@
 
 import copy
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -48,6 +49,18 @@ def test_always_and_equivalent_are_right_about_all_rows(seed):
     assert verify.equivalent(model, model.prune()).checked
 
 
+@pytest.mark.parametrize("factor", [3.0, 0.1, 2.0**-30, 1e-60, 1e300])
+@pytest.mark.parametrize("kind", ["integer", "number"])
+def test_gates_whose_numbers_are_of_other_sizes_are_compared(kind, factor):
+    """Conditions of both models take part in a proof, each in its own units: the same gate, and so many times it."""
+    schema = Schema([Column(name, kind, (name,), 0, 5) for name in ("a", "b")])
+    leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    gates = [([[0, 0], [k, -k]], [0, -k / 2]) for k in (1.0, factor)]
+    first, second = (Mixture(*gate, leaves, ["no", "yes"], schema=schema) for gate in gates)
+    assert verify.equivalent(first, second).checked
+    assert not verify.equivalent(first, replace(second, gate_bias=[0, -factor * 1.75]))
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_differences_are_the_rows_that_differ(seed):
     rng, schema, model = problem(seed)
@@ -79,6 +92,39 @@ def test_closest_of_large_whole_numbers_is_exact(x, threshold, norm):
     found, wanted = closest_amount(x, threshold, norm, 2**40), threshold + (x <= threshold)
     assert (found.checked, found.point.tolist()) == (True, [float(wanted)])
     assert found.distance <= abs(wanted - x) <= found.point_distance
+
+
+ROUND = [
+    (
+        "linf",
+        [-(2.0**53), 3.0],
+        [[-0.1264830052305647, -0.06415740265326547], [1.2907289630252183, -1.0147983511486063]],
+        [-507567.4528862236, 1365057.0351779498],
+        [(0, 1000.5), (1, 2.5)],
+    ),
+    (
+        "l1",
+        [0.0, 5.0],
+        [
+            [0.8886448803327246, -0.32199919457377885],
+            [1.2511640326069204e-06, -2.9481325460363806e-07],
+            [-3.1448556388859756e-13, 9.467208716622048e-13],
+        ],
+        [0.49060881481174134, -0.8324571307578486, -0.27289791081523285],
+        [(0, -(2.0**52)), (0, -(2.0**52)), (0, 0.5)],
+    ),
+]
+"""Questions about a column as long as float64 counts, which ended when time did: norm, row, gate and tests."""
+
+
+@pytest.mark.parametrize(("norm", "x", "weights", "bias", "tests"), ROUND)
+def test_a_point_beside_its_region_does_not_make_a_search_go_round(norm, x, weights, bias, tests):
+    """A linear program over sides of 2^53 misses others by some units; what is cut there must get smaller."""
+    schema = Schema([Column("n", "integer", ("n",), -(2**53), 2**53), Column("m", "integer", ("m",), 0, 5)])
+    value = [[0.5, 0.5], [1, 0], [0, 1]]
+    trees = [Tree([feature, -1, -1], [at, 0, 0], [1, -1, -1], [2, -1, -1], value) for feature, at in tests]
+    found = verify.closest(Mixture(weights, bias, trees, ["no", "yes"], schema=schema), x, norm, cpu_limit=10)
+    assert "limit" not in str(getattr(found, "reason", ""))
 
 
 def test_closest_ends_where_no_number_lies_between_two_distances():

@@ -44,6 +44,11 @@ _WAITING = 2**20
 """Bytes of records that are packed into one block."""
 _LARGEST_BLOCK = 2**26
 """Bytes of one block, packed or not."""
+_AT_ONCE = 256
+"""Records that are charged together."""
+
+Multipliers = list[tuple[int, float]]
+"""References with their numbers."""
 
 
 class Certificate:
@@ -207,6 +212,11 @@ class Certificate:
         return certificate
 
     def _read_blocks(self) -> Iterator[tuple[bytes, array[int], array[float]]]:
+        if "_blocks" not in self.__dict__:  # short, and not packed yet
+            parts = [b"".join(same) for same in zip(*self._waiting, strict=True)]
+            if parts:
+                yield parts[0], array("i", parts[1]), array("d", parts[2])
+            return
         position = 0
         while True:
             self._pack().seek(position)
@@ -235,6 +245,7 @@ class Records:
         self._per_code = self._per_multiplier = 1
         self._blocks = blocks
         self._codes: Iterator[int] = iter(())
+        self._taken: Iterator[int] = iter(())
         self._refs: Iterator[int] = iter(())
         self._numbers: Iterator[float] = iter(())
         self._pairs = zip(self._refs, self._numbers, strict=False)
@@ -251,16 +262,17 @@ class Records:
             return code
         return self._first_of_next_block()
 
-    def record(self) -> tuple[int, list[tuple[int, float]]]:
-        """Kind and multipliers of the next record, whose code is kind + 8·n with n multipliers."""
-        code = next(self._codes, None)
-        if code is None:
-            code = self._first_of_next_block()
-        if code < 8:
-            self.meter.spend(self._per_code)
-            return code, []
-        self.meter.spend(self._per_code + (code >> 3) * self._per_multiplier)
-        return code & 7, self._pairs_of(code >> 3)
+    def in_turn(self) -> Iterator[tuple[int, Multipliers]]:
+        """Kind and multipliers of one record after the other, whose codes are kind + 8·n with n multipliers.
+
+        They are charged some at a time, before any of them is given. Past the end is an error.
+        """
+        while True:
+            some = bytes(islice(self._codes, _AT_ONCE)) or bytes([self._first_of_next_block()])
+            self.meter.spend(len(some) * self._per_code + sum(code >> 3 for code in some) * self._per_multiplier)
+            self._taken = iter(some)
+            for code in self._taken:
+                yield code & 7, self._pairs_of(code >> 3) if code > 7 else []
 
     def refs(self, count: int) -> list[int]:
         """Next references."""
@@ -271,12 +283,12 @@ class Records:
         """Next numbers, all of them finite."""
         return [self._number() for _ in range(count)]
 
-    def multipliers(self, count: int) -> list[tuple[int, float]]:
+    def multipliers(self, count: int) -> Multipliers:
         """Next references with their numbers, none of them negative."""
         self.meter.spend(count * self._per_multiplier)
         return self._pairs_of(count)
 
-    def _pairs_of(self, count: int) -> list[tuple[int, float]]:
+    def _pairs_of(self, count: int) -> Multipliers:
         pairs = list(islice(self._pairs, count))
         if len(pairs) < count:
             raise CertificateError("a multiplier is missing")
@@ -288,7 +300,8 @@ class Records:
 
     def finish(self) -> None:
         """Complain if anything is left."""
-        if any(True for part in (self._codes, self._refs, self._numbers) for _ in part) or any(self._blocks):
+        left = (self._taken, self._codes, self._refs, self._numbers)
+        if any(True for part in left for _ in part) or any(self._blocks):
             raise CertificateError("the certificate goes on after the end of the proof")
 
     def _ref(self) -> int:

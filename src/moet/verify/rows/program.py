@@ -65,7 +65,7 @@ def deepest(space: Space, body: Body, rows: Floats, bounds: Floats) -> Outcome:
         return Outcome(None, None, np.nan)
     value = float(found.x[n])
     # as good as zero: perhaps they prove it exactly
-    return Outcome(_of_rows(found, m) if value < NOTHING else None, _point(reduced, found.x), value)
+    return Outcome(_of_rows(found, m) if value < NOTHING else None, _point(reduced, found.x, body), value)
 
 
 def cheapest(
@@ -118,7 +118,7 @@ def cheapest(
     if found.status == simplex.UNSURE:
         return Outcome(None, None, np.nan)
     value = fixed - found.bound
-    point = _point(reduced, found.x) if found.status == simplex.OPTIMAL else None
+    point = _point(reduced, found.x, body) if found.status == simplex.OPTIMAL else None
     return Outcome(_of_rows(found, m) if value >= enough else None, point, value)
 
 
@@ -129,9 +129,10 @@ def _of_rows(found: simplex.Solution, m: int) -> Floats:
     return multipliers
 
 
-def _point(reduced: _Reduced, x: Floats) -> Floats:
+def _point(reduced: _Reduced, x: Floats, body: Body) -> Floats:
+    """A solution as a point of the body; beside sides of 2^53 the program may miss others by some units."""
     z = reduced.base.copy()
-    z[reduced.active] = x[: len(reduced.active)]
+    z[reduced.active] = np.clip(x[: len(reduced.active)], body.lo[reduced.active], body.hi[reduced.active])
     for active, reference in zip(reduced.active, reduced.reference, strict=True):
         if reference >= 0:
             z[reference] -= z[active]

@@ -29,6 +29,11 @@ class Observation(NamedTuple):
     noise: Sequence[Fraction]
     float32: bool
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether a policy sees the state but for rounding to float64."""
+        return not (self.float32 or any(self.noise))
+
     def largest_below(self, k: int, threshold: float) -> Fraction:
         """Largest value of state k at which x_k <= threshold may be seen."""
         middle, noise = _middle(threshold, self.float32, math.inf), self.noise[k]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
 from moet.verify.checker.documents.schema import PlainColumn
-from moet.verify.checker.inputs.agreement import Condition
+from moet.verify.checker.inputs.agreement import MOST_WAITING, Condition
 from moet.verify.checker.inputs.claims import Body, Open
 
 PIECE, DIVIDE = 3, 4
@@ -49,7 +49,10 @@ def pieces(columns: Sequence[PlainColumn], box: Body, records: Records) -> Itera
             yield piece
         elif code == DIVIDE:
             (feature,), (last,) = records.refs(1), records.numbers(1)
+            records.meter.spend(10 * len(box.lo))
             stack += _parts(piece, feature, last, whole)
+            if len(stack) * len(box.lo) > MOST_WAITING:
+                raise CertificateError("too many boxes wait to be looked at: a box is divided too often")
         else:
             raise CertificateError(f"a piece or a division was expected, got code {code}")
 

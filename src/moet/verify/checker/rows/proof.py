@@ -43,6 +43,10 @@ class Condition(NamedTuple):
     bound: int
     strict: bool
 
+    def times(self, factor: int) -> Condition:
+        """The same over another scale."""
+        return Condition([factor * c for c in self.coefficients], factor * self.bound, self.strict)
+
 
 class Copy(NamedTuple):
     """A model that answers one of the rows: groups below every node, as bits, and conditions(e)[k]: e, not k."""
@@ -193,7 +197,7 @@ def _walk(
         choices = [(*choice, f) for choice in choices for f in range(len(copies[1].trees))]  # type: ignore[misc]
     charge = None if costs is None else (costs, copies[0].scale)
     for experts in choices:
-        conditions = [c for copy, e in zip(copies, experts, strict=True) for c in copy.conditions(e)]
+        conditions = _of_all(copies, experts, n, records.meter)
         stack: list[tuple[tuple[int, ...], Body, frozenset[int]]] = [((0,) * len(copies), space.body, frozenset())]
         while stack:
             nodes, body, changed = stack.pop()
@@ -214,6 +218,15 @@ def _walk(
                 stack += _split(copies, experts, space, nodes, body, changed, below)
             else:
                 raise CertificateError(f"unknown code {code}")
+
+
+def _of_all(copies: list[Copy], experts: tuple[int, ...], n: int, meter: Meter) -> list[Condition | None]:
+    """Conditions of all copies, over one scale: a multiplier is of what they say, whatever their gates' scales are."""
+    common = lcm(*(copy.scale for copy in copies))
+    parts = [(copy.conditions(e), common // copy.scale) for copy, e in zip(copies, experts, strict=True)]
+    for part, factor in parts:
+        meter.spend(cost(len(part) * (1 + n), common.bit_length()) if factor > 1 else 0)
+    return [c if c is None or factor == 1 else c.times(factor) for part, factor in parts for c in part]
 
 
 Waiting = list[tuple[tuple[int, ...], Body, frozenset[int]]]

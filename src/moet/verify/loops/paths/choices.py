@@ -15,28 +15,18 @@ from moet.verify.loops.paths.rows import (
     add_gate,
     add_test,
     aim,
-    record,
     rival_name,
+    rule_out_alone,
+    rule_out_together,
     solve,
     test_name,
 )
 from moet.verify.loops.paths.state import (
-    BOTH,
-    CODES,
-    DEAD,
-    LEFT,
-    MOST_NAMED,
     MOST_POINTS,
-    N_OUT,
     N_POINTS,
     N_ROWS,
     OBJECTIVE,
-    OPEN,
-    REFS,
-    RIGHT,
-    SILENT,
     TIME,
-    VOID,
     X,
 )
 from moet.verify.loops.paths.tables import ACTION, FEATURE, LEFT_CHILD, MIXED, RIGHT_CHILD
@@ -51,9 +41,8 @@ ASKED, VISITED, OUT = np.arange(3)
 
 @njit(**INLINED)
 def rule_out(tables: Any, s: Any, frame: int) -> None:
-    """Give experts that have a rival ahead of them everywhere the place OUT, and record them together."""
+    """Give experts that have a rival ahead of them everywhere the place OUT, and note it."""
     time = s.frames[frame, TIME]
-    named = 1 + NONE
     for e in range(tables.n_experts):
         if s.possible[e] != ASKED:
             continue
@@ -65,8 +54,7 @@ def rule_out(tables: Any, s: Any, frame: int) -> None:
         s.rival[time, e] = rival
         if most < 0.0:
             s.possible[e] = OUT
-            if s.counts[SILENT] == 0:
-                named = _name_another(s, named, rival_name(tables, time, e, rival))
+            rule_out_alone(s, tables.n_experts * e + rival)
 
 
 @njit(**INLINED)
@@ -92,18 +80,6 @@ def _strongest(tables: Any, s: Any, frame: int, e: int) -> Any:
 
 
 @njit(**INLINED)
-def _name_another(s: Any, named: int, name: int) -> int:
-    """Write the name of a row that rules somebody out by itself; return how many the record has then."""
-    counts = s.counts
-    if named % MOST_NAMED == 0:
-        counts[CODES] += 1
-    s.codes[counts[CODES] - 1] = VOID + 8 * (named % MOST_NAMED + 1)
-    s.refs[counts[REFS]], s.numbers[counts[REFS]] = name, 1.0
-    counts[REFS] += 1
-    return named + 1
-
-
-@njit(**INLINED)
 def expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> bool:
     """Whether an expert may be chosen somewhere in a frame; if not, the proof is recorded."""
     time = s.frames[frame, TIME]
@@ -117,33 +93,13 @@ def expert_possible(policy: Any, tables: Any, s: Any, frame: int, e: int) -> boo
     span = tables.pair_span[time, e, rival]
     status, scale = solve(s, name, n, span, span - least)
     if status == BELOW or status == EMPTY:
-        record(s, DEAD, name, status, scale)
+        rule_out_together(s, tables.n_experts * e + rival, status, scale)
         return False
     if status == OPTIMAL:
         p = remember(s, frame)
         if p >= 0:
             s.places[p, 0], s.places[p, 1] = e, policy.roots[e]
     return True
-
-
-@njit(**INLINED)
-def open_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_pieces: int) -> int:
-    """Add the pieces of an expert whose region is the first ``n`` rows, and record them; return how many there are.
-
-    If those that nobody gets to are so by their last test alone, one record names them; else every split has its own.
-    """
-    counts, root = s.counts, policy.roots[e]
-    codes, refs = counts[CODES], counts[REFS]
-    counts[N_OUT] = 0
-    record(s, OPEN, NONE, NONE, 1.0)
-    n_pieces = walk_tree(policy, tables, s, frame, e, n, n_pieces)
-    n_out = counts[N_OUT]
-    if counts[SILENT] == 0 and policy.nodes[root, ACTION] == MIXED and 0 <= n_out <= MOST_NAMED:
-        s.codes[codes] = OPEN + 8 * n_out if n_out > 0 else BOTH
-        for i in range(n_out):
-            s.refs[refs + i], s.numbers[refs + i] = s.out[i] - root, 1.0
-        counts[CODES], counts[REFS] = codes + 1, refs + n_out
-    return n_pieces
 
 
 @njit(**INLINED)
@@ -184,7 +140,7 @@ def walk_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_pi
 def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: int, n: int) -> Any:
     """Find the side of a split to visit first (1 is left, -1 right), and whether the other must be visited too.
 
-    That is in the region of the first ``n`` rows. Records which, and why not both.
+    That is in the region of the first ``n`` rows. Records why, if not both.
     """
     time = s.frames[frame, TIME]
     d = tables.matrix.shape[0]
@@ -220,15 +176,13 @@ def _sides_possible(policy: Any, tables: Any, s: Any, frame: int, e: int, node: 
                     if p >= 0:
                         s.places[p, 0], s.places[p, 1] = e, policy.nodes[node, RIGHT_CHILD if turn == 0 else LEFT_CHILD]
                 continue
-        if status != NONE:
-            s.counts[N_OUT] = -len(s.out) - 1
-        elif s.counts[N_OUT] >= 0:
-            s.out[s.counts[N_OUT]] = policy.nodes[node, RIGHT_CHILD if turn == 0 else LEFT_CHILD]
-            s.counts[N_OUT] += 1
         # should the other side be empty too, then so is the region, and nothing is lost by going there
-        record(s, LEFT if turn == 0 else RIGHT, name, status, scale)
+        nobody = tables.n_experts**2 + policy.nodes[node, RIGHT_CHILD if turn == 0 else LEFT_CHILD]
+        if status == NONE:
+            rule_out_alone(s, nobody)
+        else:
+            rule_out_together(s, nobody, status, scale)
         return -side, False
-    record(s, BOTH, NONE, NONE, 1.0)
     return 1.0, True
 
 

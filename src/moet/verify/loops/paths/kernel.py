@@ -32,9 +32,9 @@ from moet.verify.loops.paths.choices import (
     VISITED,
     agree,
     expert_possible,
-    open_tree,
     remember,
     rule_out,
+    walk_tree,
 )
 from moet.verify.loops.paths.rows import (
     add_gate,
@@ -46,6 +46,7 @@ from moet.verify.loops.paths.rows import (
     record,
     shorten,
     solve,
+    write_names,
 )
 from moet.verify.loops.paths.state import (
     ASKING,
@@ -62,6 +63,7 @@ from moet.verify.loops.paths.state import (
     EXPERT,
     MET,
     MOST_DOUBTFUL,
+    N_OUT,
     N_PIECES,
     N_POINTS,
     N_ROWS,
@@ -340,6 +342,7 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     s.possible[:] = VISITED if n_experts == 1 else ASKED
     for p in range(s.frames[frame, N_POINTS]):
         s.possible[s.places[p, 0]] = VISITED
+    s.counts[N_OUT] = 0
     rule_out(tables, s, frame)
     n_pieces: Any = 1 + NONE
     for e in range(n_experts):
@@ -348,13 +351,14 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
             continue
         n = add_gate(tables, s, frame, e, NONE, n_rows)
         first = n_pieces
-        n_pieces = open_tree(policy, tables, s, frame, e, n, first)
+        n_pieces = walk_tree(policy, tables, s, frame, e, n, first)
         for i in range(first, n_pieces):
             _copy(policy.tests[s.pieces[i, 1]], s.piece_tests[i])
         if s.counts[COARSE] == WITHIN:
             n_pieces = _merge(s, first, n_pieces)
         elif s.counts[COARSE] == ACROSS:
             n_pieces = _merge(s, 1 + NONE, n_pieces)
+    write_names(s)
     if n_pieces > 1 and agree(s, 1 + NONE, n_pieces):
         n_pieces = 1
         s.pieces[0, 0] = EVERYONE

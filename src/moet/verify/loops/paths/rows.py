@@ -12,10 +12,14 @@ from moet.verify.loops.paths.state import (
     BOTH,
     CODES,
     CODES_FROM,
+    DEAD,
     HIGH,
     LOW,
+    MOST_NAMED,
+    N_OUT,
     NOW,
     OBJECTIVE,
+    OPEN,
     PER_STEP,
     PROGRAMS,
     REFS,
@@ -25,6 +29,7 @@ from moet.verify.loops.paths.state import (
     SILENT,
     TIME,
     USED,
+    VOID,
     WAYS,
     X,
 )
@@ -230,7 +235,7 @@ def shorten(s: Any, frame: int) -> None:
     counts, order = s.counts, s.order[frame]
     code, after_codes, ref, after_refs = s.frames[frame, CODES_FROM : REFS_TO + 1]
     saved = (after_codes - code) + (after_refs - ref) - (1 + len(order))
-    if code < 0 or s.frames[frame, USED] != 0 or order[0] < 0 or saved <= 0:
+    if code < 0 or s.frames[frame, USED] != 0 or order[0] < 0 or saved < 0:
         return
     s.codes[code] = BOTH + 8 * len(order)
     _move(s.codes, after_codes, counts[CODES], code + 1)
@@ -263,15 +268,52 @@ def _short(number: float) -> float:
 @njit(**INLINED)
 def record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
     """Write a record: its kind, the guard it rules out (multiplier 1), and the rows that prove it."""
+    if s.counts[SILENT] == 0:
+        guarded = guard >= 0 and status != EMPTY
+        if guarded:
+            s.refs[s.counts[REFS]], s.numbers[s.counts[REFS]] = guard, 1.0
+        _prove(s, kind, 1 if guarded else 0, status, scale)
+
+
+@njit(**INLINED)
+def rule_out_together(s: Any, name: int, status: int, scale: float) -> None:
+    """Write that nobody with a name is there, by rows that exclude one another, or that of the name."""
+    if s.counts[SILENT] == 0:
+        s.refs[s.counts[REFS]], s.numbers[s.counts[REFS]] = name, 0.0 if status == EMPTY else 1.0
+        _prove(s, DEAD, 1, status, scale)
+
+
+@njit(**INLINED)
+def rule_out_alone(s: Any, name: int) -> None:
+    """Note that nobody with a name is there, by its row alone; such names are written together."""
+    s.out[s.counts[N_OUT]] = name
+    s.counts[N_OUT] += 1
+
+
+@njit(**INLINED)
+def write_names(s: Any) -> None:
+    """Write all names that were noted, in as few records as they fit in."""
     counts = s.counts
     if counts[SILENT] != 0:
         return
-    first = counts[REFS]
+    for i in range(counts[N_OUT]):
+        s.refs[counts[REFS] + i], s.numbers[counts[REFS] + i] = s.out[i], 1.0
+    counts[REFS] += counts[N_OUT]
+    left = counts[N_OUT]
+    while left > MOST_NAMED:
+        s.codes[counts[CODES]] = VOID + 8 * MOST_NAMED
+        counts[CODES] += 1
+        left -= MOST_NAMED
+    s.codes[counts[CODES]] = OPEN + 8 * left
+    counts[CODES] += 1
+
+
+@njit(**INLINED)
+def _prove(s: Any, kind: int, written: int, status: int, scale: float) -> None:
+    """Finish a record that has some references already: the rows that prove it."""
+    counts = s.counts
+    first = counts[REFS] + written
     at = first
-    if guard >= 0 and status != EMPTY:
-        s.refs[at] = guard
-        s.numbers[at] = 1.0
-        at += 1
     if status == BELOW or status == EMPTY:
         for i in range(len(s.basis)):
             row = s.basis[i]
@@ -283,6 +325,6 @@ def record(s: Any, kind: int, guard: int, status: int, scale: float) -> None:
         time = s.refs[i] // counts[PER_STEP]
         if time < counts[NOW]:
             s.frames[time, USED] = 1
-    s.codes[counts[CODES]] = kind + 8 * (at - first)
+    s.codes[counts[CODES]] = kind + 8 * (at - counts[REFS])
     counts[REFS] = at
     counts[CODES] += 1

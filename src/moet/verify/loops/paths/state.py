@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from moet.verify.loops.paths.tables import FINE, Policy, Tables
 
 # Integers of NumPy are no literals to numba, which would compile a function anew for every literal it is called with.
-OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID, SURE = np.arange(8)
+OPEN, DEAD, BOTH, _, _, BOUND, VOID, SURE = np.arange(8)
 """Kinds of records; a code is its kind plus eight times the number of its multipliers."""
 
 START, EVERYONE = np.array([-2, -1])
@@ -90,7 +90,7 @@ class Search(NamedTuple):
     walk: NDArray[np.int64]
     places: NDArray[np.int64]
     # by time and expert, the rival that was last ahead of it the most; what is known of every expert in the frame at
-    # hand; nodes of the tree at hand that nobody gets to
+    # hand; names of those who are not in that frame by a row of theirs alone
     rival: NDArray[np.int64]
     possible: NDArray[np.int64]
     out: NDArray[np.int64]
@@ -142,7 +142,7 @@ class Search(NamedTuple):
             places=np.zeros((MOST_POINTS, 2), np.int64),
             rival=np.zeros((n_times, tables.n_experts), np.int64),
             possible=np.zeros(tables.n_experts, np.int64),
-            out=np.zeros(n_nodes, np.int64),
+            out=np.zeros(tables.n_experts + n_nodes, np.int64),
             vectors=vectors,
             basis=np.zeros(d + 1, np.int64),
             dual=np.zeros(d + 1),

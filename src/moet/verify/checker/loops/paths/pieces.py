@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
+from bisect import bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
+from moet.verify.checker.made import Made
 
 FINE, WITHIN, ACROSS = range(3)
 """What ``coarse`` may be in a claim."""
-
-Nodes = tuple[int, ...]
 
 
 class Piece(NamedTuple):
@@ -24,14 +24,6 @@ class Piece(NamedTuple):
     tests: Tests
     action: int | None
     missed: int = -1
-
-
-class LastTest(NamedTuple):
-    """The test on the last state that was looked at on the way to a node: which, whether it is <=, and with what."""
-
-    state: int
-    below: bool
-    threshold: float
 
 
 class Pieces:
@@ -47,34 +39,43 @@ class Pieces:
     def __init__(self, loop: ClosedLoop, coarse: int) -> None:
         self._loop, self._coarse = loop, coarse
         self._meter = loop.meter
-        self._parents = cache(self._make_parents)
-        self._actions = cache(self._make_actions)
-        self.at = cache(self._make)
-        self.last_test = cache(self._make_last_test)
-        self.left = cache(self._make_left)
-        self.chosen = cache(self._make_chosen)
+        self._n_pairs = loop.n_experts**2
+        self._roots = list(accumulate((len(tree.label) for tree in loop.trees), initial=self._n_pairs))
+        self._parents, self._actions = Made(self._make_parents), Made(self._make_actions)
+        self._at, self._of_expert = Made(self._make), Made(self._make_of_expert)
+        self.of, self.left = Made(self._make_of), Made(self._make_left)
+
+    def _make_of(self, name: int) -> tuple[Piece, int, float]:
+        """Those whom a name is about, which row at their time it stands for, and with what threshold, if it is a test.
+
+        E·e + j are those who choose expert e, and their row that this is not j; from E² on come the nodes of all trees,
+        those who get there, and the row of the last test on their way.
+        """
+        e, j = divmod(name, self._loop.n_experts)
+        if 0 <= name < self._n_pairs and e != j:
+            return self._at[e, 0], name, 0.0
+        e = bisect_right(self._roots, name) - 1
+        parents = self._parents[e] if 0 <= e < self._loop.n_experts else {}
+        node = name - self._roots[e]
+        if node not in parents:
+            raise CertificateError(f"nobody can be called {name}")
+        parent, below = parents[node]
+        state, piece = self._loop.trees[e].feature[parent], self._at[e, node]
+        return piece, self._n_pairs + 2 * state + (0 if below else 1), piece.tests[state, below]
 
     def _make(self, e: int, node: int) -> Piece:
         """Those who choose expert e and get to a node of its tree; without an action if leaves below it differ."""
-        return Piece(e, self._tests(e, node), self._actions(e)[node])
+        return Piece(e, self._tests(e, node), self._actions[e][node])
 
     def _tests(self, e: int, node: int) -> Tests:
         """The tests that lead to a node; of those on one side of one state, the tightest."""
         tree, tests = self._loop.trees[e], Tests()
         while node:
-            node, below = self._parents(e)[node]
+            node, below = self._parents[e][node]
             self._meter.spend(6)
             side, threshold = (tree.feature[node], below), tree.threshold[node]
             tests[side] = (min if below else max)(threshold, tests.get(side, threshold))
         return tests
-
-    def _make_last_test(self, e: int, node: int) -> LastTest:
-        """The last test on the way to a node of expert e's tree, by the tightest threshold of its kind."""
-        if node not in self._parents(e):
-            raise CertificateError(f"no test leads to node {node} of expert {e}")
-        parent, below = self._parents(e)[node]
-        state = self._loop.trees[e].feature[parent]
-        return LastTest(state, below, self.at(e, node).tests[state, below])
 
     def _make_parents(self, e: int) -> dict[int, tuple[int, bool]]:
         """The parent of every node but the root of expert e's tree, and whether the node is the left one below it."""
@@ -94,35 +95,39 @@ class Pieces:
                 found[node] = found[tree.left[node]]
         return found
 
-    def _make_left(self, e: int, out: Nodes) -> list[Piece]:
-        """Pieces of expert e's tree if nobody gets to some nodes: one per leaf, or where all below it agree."""
-        tree, actions = self._loop.trees[e], self._actions(e)
+    def _make_left(self, *out: int) -> list[Piece]:
+        """Pieces of all experts if nobody with one of these names is there, merged as the claim says."""
+        self._meter.hold(3 * len(out))
+        nodes: dict[int, set[int]] = {e: set() for e in range(self._loop.n_experts)}
+        for name in out:
+            if name < self._n_pairs:
+                nodes.pop(name // self._loop.n_experts, None)
+        for name in out:
+            e = bisect_right(self._roots, name) - 1
+            if e in nodes:
+                nodes[e].add(name - self._roots[e])
+        found = [piece for e, names in nodes.items() for piece in self._of_expert[e, frozenset(names)]]
+        self._meter.spend(10 * len(found) + 4 * (len(out) + self._loop.n_experts))
+        found = _by_action(found) if self._coarse == ACROSS else found
+        return [Piece(None, {}, found[0].action)] if agree(found) else found
+
+    def _make_of_expert(self, e: int, out: frozenset[int]) -> list[Piece]:
+        """Pieces of an expert's tree without some nodes: one per leaf, or where all that is left below it agrees."""
+        tree, actions = self._loop.trees[e], self._actions[e]
         self._meter.spend(10 * len(actions))
-        self._meter.hold(len(actions) + len(out))
 
         def below(node: int) -> list[Piece]:
             if actions[node] is not None:
-                return [self.at(e, node)]
+                return [self._at[e, node]]
             children = [child for child in (tree.left[node], tree.right[node]) if child not in out]
             if len(children) < 2:
                 return below(children[0]) if children else []
             parts = below(children[0]) + below(children[1])
-            return [self.at(e, node)._replace(action=parts[0].action)] if agree(parts) else parts
+            return [self._at[e, node]._replace(action=parts[0].action)] if agree(parts) else parts
 
-        return below(0)
-
-    def _make_chosen(self, experts: tuple[tuple[int, Nodes], ...]) -> list[Piece]:
-        """Pieces of experts who may be chosen, each with the nodes of its tree that nobody gets to."""
-        return self.merged([self.left(e, out) for e, out in experts])
-
-    def merged(self, pieces: list[list[Piece]]) -> list[Piece]:
-        """Pieces of several experts, merged as the claim says."""
-        parts = [_by_action(part) for part in pieces] if self._coarse == WITHIN else pieces
-        found = [piece for part in parts for piece in part]
-        self._meter.spend(10 * len(found))
-        self._meter.hold(4 * len(found))
-        found = _by_action(found) if self._coarse == ACROSS else found
-        return [Piece(None, {}, found[0].action)] if agree(found) else found
+        found = below(0)
+        self._meter.hold(4 * len(found) + len(out))
+        return _by_action(found) if self._coarse == WITHIN else found
 
 
 def agree(pieces: list[Piece]) -> bool:

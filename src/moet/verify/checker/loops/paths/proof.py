@@ -5,14 +5,12 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
 
 - A *frame* is a set of first states at a time t that have had the same actions. If there is a goal, there is one record
   for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
-  condition first). Without a goal, or for those who miss a condition, and before the last step: perhaps ``VOID``, which
-  names rows that rule out an expert each; then for every expert that is left ``DEAD`` (not chosen by anyone), or
-  ``OPEN`` with the nodes of its tree that nobody gets to, by the last test on the way to each, or ``BOTH`` if there are
-  none, or ``OPEN`` without references and its tree, split by split. Or, if there is no goal, one ``BOTH`` with
-  references instead: any action may be taken by anyone; its references are all actions of the model, with multipliers
-  of 1, and its pieces have no tests.
-- A *tree* is nothing if all its leaves have one action; otherwise ``LEFT`` (nobody goes right) and the left subtree, or
-  ``RIGHT`` likewise, or ``BOTH`` and both subtrees.
+  condition first). Without a goal, or for those who miss a condition, and before the last step: who is not there, in
+  any number of ``DEAD`` and ``VOID`` and at last one ``OPEN``. Names stand for those who choose an expert, or get to a
+  node of its tree, and for a row of theirs (see :meth:`Pieces.of`). All references of ``VOID`` and ``OPEN`` are names
+  whose row has nobody in the box. The first reference of ``DEAD`` is a name, and its number says how often its row is
+  taken; the others are rows that together have nobody. Or, if there is no goal, one ``BOTH`` instead: any action may be
+  taken by anyone; its references are all actions of the model, with multipliers of 1, and its pieces have no tests.
 - What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
   experts are merged to one where they agree on the action. If the claim says ``coarse``, more are merged: the pieces
   of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
@@ -30,20 +28,22 @@ k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import repeat
 from math import ldexp
-from operator import getitem, le
 
 from moet.errors import CertificateError
-from moet.verify.checker.certificate import Certificate, Records
+from moet.verify.checker.certificate import Certificate, Multipliers, Records
 from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
-from moet.verify.checker.loops.paths.pieces import Nodes, Piece, Pieces, agree
+from moet.verify.checker.loops.paths.pieces import Piece, Pieces
 from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
 from moet.verify.checker.meter import Interrupted, Meter, cost
 
-OPEN, DEAD, BOTH, LEFT, RIGHT, BOUND, VOID, SURE = range(8)
+OPEN, DEAD, BOTH = range(3)
+BOUND, VOID, SURE = range(5, 8)
 
 MULTIPLIER_BITS, EXACT_MULTIPLIER_BITS = 80, 128
 """Multipliers are rounded down to so many binary digits, which changes tiny ones; any that are not negative will do.
@@ -58,9 +58,8 @@ SHORT = 2.0**SHORT_BITS
 ITSELF = -1
 """First reference of a ``BOUND``: the number is how often the condition is taken, for thirds of rows are no floats."""
 
-Multipliers = list[tuple[int, float]]
-Row = tuple[list[int], int, int, bool]
-"""Coefficients a, the least value of a·x_0, and the limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
+Row = tuple[list[int], int, bool]
+"""Coefficients a, and the limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
 
 
 def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
@@ -84,27 +83,27 @@ def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter)
 class _Walk:
     """The walk through the records of a proof. Rows are made when a multiplier asks for them.
 
-    ``actions[t]`` and ``values[t]`` describe the way to the frame at hand: what has been done, and the constant parts
-    of functions of the state. ``experts[t]``, ``tests[t]`` and ``missed[t]`` are what rows of a time are about, and
-    ``rows[t]`` are those that were made already.
+    ``actions[t]`` and ``known[t]`` describe the way to the frame at hand: what has been done, and the constant parts of
+    logits and states (none, if nobody asked). ``experts[t]``, ``tests[t]`` and ``missed[t]`` are what rows of a time
+    are about, and ``rows[t]`` are those that were made already.
     """
 
     def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
         self.loop = loop
         self.path = loop.path
-        self.records = records
+        self.records, self.record = records, records.in_turn().__next__
         self.pieces = Pieces(loop, coarse)
         self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
-        self.stack: list[tuple[int, Piece]] = []
+        self.stack: list[Iterator[tuple[int, Piece]]] = []
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
-        self.values: list[dict[int, int]] = [{} for _ in range(n_times)]
-        self.logits: list[list[int]] = [loop.scaled_bias] + [[] for _ in range(loop.steps)]
+        self.known: list[list[int]] = [loop.start] + [[] for _ in range(loop.steps)]
         self.needs = range(loop.d, loop.d + len(loop.path.needs))
         self.experts: list[int | None] = [None] * n_times
         self.tests: list[Tests] = [{} for _ in range(n_times)]
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
+        self.alone: list[dict[int, tuple[int, int, int]]] = [{} for _ in range(n_times)]
         self.per_step = loop.n_experts**2 + 2 * loop.d + len(self.path.goals)
 
     def finish(self) -> None:
@@ -113,7 +112,11 @@ class _Walk:
             raise CertificateError(f"condition {self.path.unmet} does not hold of every first state")
         self._frame(0)
         while self.stack:
-            self._visit(*self.stack.pop())
+            for t, piece in self.stack[-1]:
+                self._visit(t, piece)
+                break
+            else:
+                self.stack.pop()
         self.records.finish()
 
     def _visit(self, t: int, piece: Piece) -> None:
@@ -125,10 +128,10 @@ class _Walk:
             return
         self._choose(t, piece)
         self.actions[t] = piece.action
-        self.values[t + 1], self.logits[t + 1] = {}, []
+        self.known[t + 1] = []
         self._miss(t + 1, -1)
         for i in self.needs:
-            kind, multipliers = self.records.record()
+            kind, multipliers = self.record()
             if kind == BOUND:
                 self._bound(t + 1, i, multipliers)
             elif kind == OPEN and i == loop.d:
@@ -152,74 +155,56 @@ class _Walk:
 
     def _miss_goal(self, t: int) -> None:
         for i in range(len(self.path.goals)):
-            kind, multipliers = self.records.record()
+            kind, multipliers = self.record()
             self._miss(t, i)
             if kind == DEAD:
                 self._contradiction(multipliers, t)
             elif kind == OPEN and t < self.loop.steps:
-                self.stack.append((t, Piece(None, {}, None, i)))
+                self._push(t, [Piece(None, {}, None, i)])
             else:
                 raise CertificateError(f"record {kind} where the goal at time {t} is due")
 
     def _expand(self, t: int) -> None:
         """Who may be chosen at time t: the pieces of all experts."""
-        kind, multipliers = self.records.record()
-        if kind == BOTH and multipliers and not self.path.goals:
-            self._push(t, self._free(multipliers))
+        kind, named = self.record()
+        if kind == BOTH and not self.path.goals:
+            self._push(t, self._free(named))
             return
-        out: set[int] = set()
-        while kind == VOID:
-            out.update(self._behind(t, multipliers))
-            kind, multipliers = self.records.record() if len(out) < self.loop.n_experts else (DEAD, [])
-        chosen: list[tuple[int, Nodes]] = []
-        split: dict[int, list[Piece]] = {}
-        due = [e for e in range(self.loop.n_experts) if e not in out]
-        for e in due:
-            if e != due[0]:
-                kind, multipliers = self.records.record()
-            if kind == DEAD:
-                self._choose(t, self.pieces.at(e, 0))
-                self._contradiction(multipliers, t)
-            elif kind == OPEN and not multipliers:
-                split[e] = self._tree(t, e, 0)
-            elif kind == OPEN or (kind == BOTH and not multipliers):
-                chosen.append((e, self._unreached(t, e, multipliers)))
-            else:
-                raise CertificateError(f"record {kind} where an expert is due")
-        if not split:
-            self._push(t, self.pieces.chosen(tuple(chosen)))
-            return
-        named = {e: self.pieces.left(e, nodes) for e, nodes in chosen}
-        self._push(t, self.pieces.merged([part for _, part in sorted((split | named).items())]))
+        out: list[int] = []
+        while kind in (VOID, DEAD):
+            out += self._alone(t, named) if kind == VOID else self._together(t, named)
+            kind, named = self.record()
+        if kind != OPEN:
+            raise CertificateError(f"record {kind} where it is due who is not there")
+        out += self._alone(t, named)
+        self._push(t, self.pieces.left[tuple(out)])
 
-    def _behind(self, t: int, multipliers: Multipliers) -> list[int]:
-        """Experts that nobody chooses at time t, for each row says by itself that another one is ahead everywhere."""
-        n_experts, first = self.loop.n_experts, t * self.per_step
-        logits, ahead, found = self._logits(t), self.loop.ahead, []
-        for name, number in multipliers:
-            e, j = divmod(name - first, n_experts)
-            if number != 1.0 or not 0 <= e < n_experts or e == j:
-                raise CertificateError(f"row {name} does not rule out an expert at time {t}")
-            if logits[j] - logits[e] < ahead(t, e, j):
-                raise CertificateError(f"expert {j} is not ahead of expert {e} everywhere at time {t}")
-            found.append(e)
-        return found
+    def _alone(self, t: int, named: Multipliers) -> list[int]:
+        """Names of those who are not there at time t, for a row of theirs has nobody in the box."""
+        known, alone = self._known(t), self.alone[t]
+        for name, number in named:
+            if name not in alone:
+                _, k, threshold = self.pieces.of[name]
+                alone[name] = self.loop.alone(t, k, threshold)
+            first, second, enough = alone[name]
+            if number != 1.0 or known[first] - known[second] < enough:
+                raise CertificateError(f"somebody may be {name} at time {t}")
+        return [name for name, _ in named]
 
-    def _unreached(self, t: int, e: int, multipliers: Multipliers) -> Nodes:
-        """Nodes of expert e's tree that nobody gets to at time t, by the last test on the way to each."""
-        nodes = tuple([node for node, number in multipliers if number == 1.0])
-        if len(nodes) < len(multipliers):
-            raise CertificateError("a node has a multiplier that is not 1")
-        for node in nodes:
-            state, below, threshold = self.pieces.last_test(e, node)
-            value = self._value(t, self.loop.n_experts + state)
-            if (value if below else -value) < self.loop.beyond(t, state, threshold, below):
-                raise CertificateError(f"somebody may get to node {node} of expert {e} at time {t}")
-        return nodes
+    def _together(self, t: int, multipliers: Multipliers) -> list[int]:
+        """Name of those who are not there at time t, for their rows and those before exclude one another."""
+        if not multipliers:
+            raise CertificateError(f"nobody is named who is not there at time {t}")
+        (name, number), *others = multipliers
+        piece, k, _ = self.pieces.of[name]
+        self._choose(t, piece)
+        self._contradiction([(t * self.per_step + k, number), *others], t)
+        return [name]
 
     def _push(self, t: int, pieces: list[Piece]) -> None:
-        self.loop.meter.spend(len(pieces))
-        self.stack.extend([(t, piece) for piece in reversed(pieces)])
+        """Have pieces visited, the first one first, before those that wait already."""
+        self.loop.meter.spend(20 * len(pieces))
+        self.stack.append(zip(repeat(t), pieces, strict=False))
 
     def _free(self, multipliers: Multipliers) -> list[Piece]:
         """Pieces of which nothing is said but their actions, in this order."""
@@ -232,24 +217,6 @@ class _Walk:
             raise CertificateError(f"the actions {actions} are not all that the model can take")
         return [Piece(None, {}, action) for action in actions]
 
-    def _tree(self, t: int, e: int, node: int) -> list[Piece]:
-        """Pieces below a node of expert e's tree, split by split."""
-        own, tree = self.pieces.at(e, node), self.loop.trees[e]
-        if own.action is not None:
-            return [own]
-        kind, multipliers = self.records.record()
-        if kind == BOTH:
-            parts = self._tree(t, e, tree.left[node]) + self._tree(t, e, tree.right[node])
-            return [own._replace(action=parts[0].action)] if agree(parts) else parts
-        if kind not in (LEFT, RIGHT):
-            raise CertificateError(f"record {kind} where a split is due")
-        taken, empty = tree.left[node], tree.right[node]
-        if kind == RIGHT:
-            taken, empty = empty, taken
-        self._choose(t, self.pieces.at(e, empty))
-        self._contradiction(multipliers, t)
-        return self._tree(t, e, taken)
-
     def _choose(self, t: int, piece: Piece) -> None:
         self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
 
@@ -259,31 +226,31 @@ class _Walk:
     def _contradiction(self, multipliers: Multipliers, last: int) -> None:
         """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
         loop = self.loop
-        if len(multipliers) == 1 and multipliers[0][1] >= 1.0:
-            _, least, limit, strict = self._named(multipliers[0][0], last)
-        else:
-            total, limit, strict = [0] * loop.d, 0, False
-            factors, _ = self._factors(multipliers)
-            for (name, _), factor in zip(multipliers, factors, strict=True):
-                row, _, most, below = self._named(name, last)
-                strict |= below and factor > 0
-                total = [a + factor * b for a, b in zip(total, row, strict=True)]
-                limit += factor * most
-            least = loop.least(total)
+        total, limit, strict = [0] * loop.d, 0, False
+        factors, _ = self._factors(multipliers)
+        for (name, _), factor in zip(multipliers, factors, strict=True):
+            row, most, below = self._named(name, last)
+            strict |= below and factor > 0
+            total = [a + factor * b for a, b in zip(total, row, strict=True)]
+            limit += factor * most
+        least = loop.least(total)
         excess = least - limit * loop.x_denominator
         if excess < 0 or (excess == 0 and not strict):
             raise CertificateError("multipliers do not add up to a contradiction")
 
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
         """Confirm that condition i holds at time t of all that rows of earlier times leave."""
-        value = self._value(t, self.loop.n_experts + i)
-        if value > self.path.outright(t, i):
-            self._at_most(t, i, value, t - 1, multipliers)
+        left = self.path.outright(t, i) - self._value(t, i)
+        if left < 0:
+            self._at_most(t, i, left, t - 1, multipliers)
 
-    def _at_most(self, t: int, i: int, constant: int, last: int, multipliers: Multipliers) -> None:
-        """Confirm that condition i with this constant part holds at time t of all that rows up to ``last`` leave."""
+    def _at_most(self, t: int, i: int, left: int, last: int, multipliers: Multipliers) -> None:
+        """Confirm that condition i holds at time t of all that rows up to ``last`` leave.
+
+        Of all first states it holds if ``left`` is not negative.
+        """
         loop = self.loop
-        row, _, limit = self.path.condition(t, i)
+        row, least, _ = self.path.condition(t, i)
         factors, bits = self._factors(multipliers)
         weight = 1 << bits
         if multipliers and multipliers[0][0] == ITSELF:
@@ -291,9 +258,9 @@ class _Walk:
             if weight <= 0:
                 raise CertificateError("a condition is not taken at all")
         total = [-a * weight for a in row]
-        room = (limit - constant) * weight
+        room = (left - least // loop.x_denominator) * weight
         for (name, _), factor in zip(multipliers, factors, strict=True):
-            row, _, most, _ = self._named(name, last)
+            row, most, _ = self._named(name, last)
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
             room -= factor * most
         if -loop.least(total) > room * loop.x_denominator:
@@ -308,28 +275,24 @@ class _Walk:
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""
-        if not all(map(le, self._pushed(t, t), self.path.limits(t))):
+        if not self.path.lanes.hold(t, self.actions[:t]):
             raise CertificateError(f"a condition at time {t} does not hold of every first state")
 
     def _sure(self, t: int, named: Multipliers) -> None:
         """Confirm that all needs hold from time t on, whatever the actions will be; those named, by a record each."""
         loop, path, n_needs = self.loop, self.path, len(self.needs)
         loop.meter.spend(n_needs * (loop.steps - t + 1) * (t + 1))
-        known, limits = self._pushed(t, loop.steps), path.limits_ahead(t)
-        if not all(map(le, known, limits)):
-            doubtful = {name for name, _ in named}
-            for name, (value, limit) in enumerate(zip(known, limits, strict=True), t * n_needs):
-                if value > limit and name not in doubtful:
-                    raise CertificateError(f"condition {name % n_needs} may fail at time {name // n_needs}")
+        left = path.lanes.left(t, self.actions[:t])
+        for name in path.lanes.failing(t, left).difference(name for name, _ in named):
+            raise CertificateError(f"condition {name % n_needs} may fail at time {name // n_needs}")
         for name, number in named:
             then, i = divmod(name, n_needs)
             if number != 1.0 or not t <= then <= loop.steps:
                 raise CertificateError(f"condition {i} at time {then} is none of those after time {t - 1}")
-            kind, multipliers = self.records.record()
+            kind, multipliers = self.record()
             if kind != BOUND:
                 raise CertificateError(f"record {kind} where a condition is due")
-            most = known[name - t * n_needs] + path.worst(loop.d + i)[then - t]
-            self._at_most(then, loop.d + i, most, t - 1, multipliers)
+            self._at_most(then, loop.d + i, path.lanes.left_to(name - t * n_needs, left), t - 1, multipliers)
 
     def _named(self, name: int, last: int) -> Row:
         """The row of that name on the way to the frame at hand."""
@@ -347,42 +310,34 @@ class _Walk:
             e, j = divmod(k, loop.n_experts)
             if e != self.experts[t] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
-            row, least, limit = loop.rival(t, e, j)
-            logits = self._logits(t)
-            return row, least, limit + logits[e] - logits[j], False
+            row, limit = loop.rival[t, e, j]
+            known = self._known(t)
+            return row, limit + known[e] - known[j], False
         k -= loop.n_experts**2
         if k < 2 * loop.d:
             feature, left = k // 2, k % 2 == 0
             if (feature, left) not in tests:
                 raise CertificateError(f"there is no test {k} at time {t}")
-            row, least, limit, strict = loop.split(t, feature, tests[feature, left], left)
-            value = self._value(t, loop.n_experts + feature)
-            return row, least, limit - value if left else limit + value, strict
+            row, _, limit, strict = loop.split[t, feature, tests[feature, left], left]
+            value = self._known(t)[loop.n_experts + feature]
+            return row, limit - value if left else limit + value, strict
         k -= 2 * loop.d
         i = self.needs.stop + k
         if self.missed[t] != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
-        row, least, limit = self.path.condition(t, i)
-        return [-a for a in row], least, self._value(t, loop.n_experts + i) - limit, True
+        row, _, limit = self.path.condition(t, i)
+        return [-a for a in row], self._value(t, i) - limit, True
 
-    def _logits(self, t: int) -> list[int]:
-        """Constant parts of all logits at time t."""
-        if not self.logits[t]:
-            done = [self.loop.pushes(t - 1 - k)[action] for k, action in enumerate(self.actions[:t])]
-            self.logits[t] = list(map(sum, zip(self.loop.scaled_bias, *done, strict=True)))
-        return self.logits[t]
+    def _known(self, t: int) -> list[int]:
+        """Constant parts of all logits and states at time t, and 0."""
+        if not self.known[t]:
+            start = self.loop.start
+            self.loop.meter.spend(len(start) * (t + 1))
+            done = [self.loop.pushes[t - 1 - k][action] for k, action in enumerate(self.actions[:t])]
+            self.known[t] = list(map(sum, zip(start, *done, strict=True)))
+        return self.known[t]
 
     def _value(self, t: int, i: int) -> int:
-        """Constant part of function i, which is no logit, at time t."""
-        known = self.values[t]
-        if i not in known:
-            known[i] = sum(map(getitem, self.loop.gains(i, t), self.actions))
-        return known[i]
-
-    def _pushed(self, t: int, until: int) -> list[int]:
-        """What the actions before time t add to all needs at time t, at t + 1, and so on up to ``until``."""
-        n_needs, pushes = len(self.needs), self.path.pushes
-        parts = [
-            pushes(action)[(t - 1 - k) * n_needs : (until - k) * n_needs] for k, action in enumerate(self.actions[:t])
-        ]
-        return list(map(sum, zip(*parts, strict=True)))
+        """Constant part of condition i at time t."""
+        gain = self.path.gain
+        return sum(gain(i, t - 1 - k)[action] for k, action in enumerate(self.actions[:t]))

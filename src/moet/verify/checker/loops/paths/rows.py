@@ -7,9 +7,9 @@ rounding are as there.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 from math import lcm
-from operator import mul, sub
+from operator import add, mul, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine
@@ -18,6 +18,7 @@ from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.claims import Paths
 from moet.verify.checker.loops.geometry import action_number
 from moet.verify.checker.loops.paths.steps import GRID, LARGEST, POWER_BITS, ROUNDED_BITS, Steps, floored, rounded_steps
+from moet.verify.checker.made import Made
 from moet.verify.checker.meter import Meter, cost
 
 UNIT_BITS = 53
@@ -48,12 +49,12 @@ class ClosedLoop:
         self.path = path = self._path(system, claim)
         self.scale, self.bits, self.x_denominator = path.scale, path.bits, path.x_denominator
         self.least = path.least
-        self.scaled_bias = [top * self.scale // self.denominator for top in self.bias]
+        self.start = [*(top * self.scale // self.denominator for top in self.bias), *[0] * (self.d + 1)]
         self.shift = POWER_BITS - ROUNDED_BITS + self.denominator.bit_length() - 1
         self.blur = path.blur_of(self.weights, self.denominator)
         self._remember()
-        self.gate_errors = self._gate_errors()
         self.unseen = [-(-e.numerator * self.scale // e.denominator) for e in path.observation_errors]
+        self.gate_errors = self._gate_errors()
 
     def _read_gate(self, model: PlainModel) -> None:
         """Weights and biases as integers over one denominator, a power of two."""
@@ -72,21 +73,18 @@ class ClosedLoop:
 
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
-        self.gains = cache(self._make_gains)
-        self.pushes = cache(self._make_pushes)
-        self.rows = cache(self._make_rows)
-        self.rival = cache(self._make_rival)
-        self.ahead = cache(self._make_ahead)
-        self.beyond = cache(self._make_beyond)
-        self.slack = cache(self._make_slack)
-        self.split = cache(self._make_split)
-        self.edge = cache(self._make_edge)
-        self.swing = cache(self._make_swing)
+        self.pushes = Made(self._make_pushes)
+        self.rows = Made(self._make_rows)
+        self.rival = Made(self._make_rival)
+        self.slack = Made(self._make_slack)
+        self.split = Made(self._make_split)
+        self.edge = Made(self._make_edge)
 
     def _gate_errors(self) -> list[int]:
         """Bound the error of every logit in float64: |error| <= (d + 2)·u·(|bias| + Σ|w||x|) + 2^-300.
 
-        In multiples of 1/scale, as all limits; sizes of states are in multiples of 1/GRID.
+        In multiples of 1/scale, as all limits; sizes of states are in multiples of 1/GRID. If states are seen as they
+        are but for rounding, that of what is seen is part of it.
         """
         if self.n_experts == 1:
             return [0]
@@ -98,27 +96,31 @@ class ClosedLoop:
         ]
         if max(sizes) >= LARGEST * GRID:
             raise CertificateError("the gate's logits may overflow")
-        return [((self.d + 2) * size * self.scale >> UNIT_BITS) // GRID + (self.scale >> 300) + 2 for size in sizes]
+        errors = [((self.d + 2) * size * self.scale >> UNIT_BITS) // GRID + (self.scale >> 300) + 2 for size in sizes]
+        if not path.observation.is_exact:  # which matters to differences of logits
+            return errors
+        unseen = [sum(map(mul, map(abs, row), self.unseen)) // self.denominator + 1 for row in self.weights]
+        return list(map(add, errors, unseen))
 
-    @property
+    @cached_property
     def possible(self) -> set[int]:
         """All actions of the model."""
         return {self.action_of[label] for tree in self.trees for label in tree.label if label >= 0}
 
-    def _make_gains(self, i: int, t: int) -> list[tuple[int, ...]]:
-        """What every action adds to function i, which is no logit, if it is taken at time 0, 1, and so on before t."""
-        return [self.path.gain(i - self.n_experts, ahead) for ahead in reversed(range(t))]
-
     def _make_pushes(self, ahead: int) -> list[list[int]]:
-        """For every action, what it adds to all logits so many steps after the state to which it leads."""
-        n_actions = len(self.path.offsets)
-        self.meter.spend(cost(self.n_experts * self.d * n_actions, self.bits))
-        self.meter.hold(self.n_experts * n_actions, self.bits)
+        """For every action, what it adds to all logits and states so many steps after the state to which it leads."""
+        n_actions, states = len(self.path.offsets), range(self.d)
+        self.meter.spend(cost((self.n_experts + 1) * self.d * n_actions, self.bits))
+        self.meter.hold((self.n_experts + self.d) * n_actions, self.bits)
+        gains = [self.path.gain(k, ahead) for k in states]
         if self.exact:
-            gains = [self.path.gain_of(ahead, weights, self.denominator) for weights in self.weights]
-            return [list(column) for column in zip(*gains, strict=True)]
+            gains = [self.path.gain_of(ahead, weights, self.denominator) for weights in self.weights] + gains
+            return [[*column, 0] for column in zip(*gains, strict=True)]
         moved, shift = self.path.pushed(ahead)[0], self.shift
-        return [[sum(map(mul, weights, far)) >> shift for weights in self.weights] for far in moved]
+        return [
+            [*(sum(map(mul, weights, far)) >> shift for weights in self.weights), *states_moved, 0]
+            for far, states_moved in zip(moved, zip(*gains, strict=True), strict=True)
+        ]
 
     def _make_rows(self, t: int) -> list[list[int]]:
         """Linear parts of all logits at time t."""
@@ -129,35 +131,26 @@ class ClosedLoop:
         columns, shift = self.path.power(t)[0], self.shift
         return [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
 
-    def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int, int]:
-        """Row of (logit j − logit e), its least value, and its limit when expert e is chosen at time t.
-
-        The limit is less the constant parts.
-        """
+    def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
+        """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
         self.meter.hold(self.d, self.bits)
-        rows = self.rows(t)
-        row = list(map(sub, rows[j], rows[e]))
-        return row, self.least(row), self.slack(e, j) + self.swing(e, j)[t] + self.blur
+        rows = self.rows[t]
+        return list(map(sub, rows[j], rows[e])), self.slack[e, j][t]
 
-    def _make_ahead(self, t: int, e: int, j: int) -> int:
-        """Nobody chooses expert e at time t if logit j is ahead of logit e by this, by constant parts alone."""
-        rows = self.rows(t)
-        least = self.least(list(map(sub, rows[j], rows[e])))
-        return self.slack(e, j) + self.swing(e, j)[t] + self.blur - least // self.x_denominator
+    def _make_slack(self, e: int, j: int) -> list[int]:
+        """How far the difference of two logits may be off at every time.
 
-    def _make_slack(self, e: int, j: int) -> int:
-        """How far the difference of two logits may be off, because of rounding and of what is not seen exactly."""
-        if j < e:
-            return self.slack(j, e)
-        weights = map(abs, map(sub, self.weights[e], self.weights[j]))
-        unseen = sum(map(mul, weights, self.unseen))
-        return self.gate_errors[e] + self.gate_errors[j] + unseen // self.denominator + 1
-
-    def _make_swing(self, e: int, j: int) -> list[int]:
-        """Most that disturbances before each time add to the difference of two logits."""
-        if j < e:
-            return self.swing(j, e)
-        return self.path.swing_of(list(map(sub, self.weights[e], self.weights[j])), self.denominator)
+        For roundings, for what is not seen exactly, and for what disturbances did before.
+        """
+        slack = self.gate_errors[e] + self.gate_errors[j] + self.blur + 1
+        if not self.path.observation.is_exact:
+            weights = map(abs, map(sub, self.weights[e], self.weights[j]))
+            slack += sum(map(mul, weights, self.unseen)) // self.denominator
+        self.meter.hold(self.steps + 1)
+        if self.path.is_calm:
+            return [slack] * (self.steps + 1)
+        difference = list(map(sub, self.weights[e], self.weights[j]))
+        return [slack + swing for swing in self.path.swing_of(difference, self.denominator)]
 
     def _make_split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, int, bool]:
         """Row of one side of a split at time t, and its least value; its limit; whether it must be below that.
@@ -165,14 +158,23 @@ class ClosedLoop:
         The limit is less the constant part.
         """
         row, least = self.path.side(t, feature, left)
-        limit, strict = self.edge(feature, threshold, left)
+        limit, strict = self.edge[feature, threshold, left]
         return row, least, limit + self.path.swing(feature)[t] + self.path.blur, strict
 
-    def _make_beyond(self, t: int, feature: int, threshold: float, left: bool) -> int:
-        """Nobody is on this side of a split at time t if the constant part, or its opposite, is at least this."""
-        _, least, limit, strict = self.split(t, feature, threshold, left)
-        excess = limit * self.x_denominator - least
-        return -(-excess // self.x_denominator) if strict else excess // self.x_denominator + 1
+    def alone(self, t: int, k: int, threshold: float) -> tuple[int, int, int]:
+        """When row k of a time, of a pair or of a test with this threshold, has nobody in the box.
+
+        That is if, of the constant parts of logits and states and 0, the first is ahead of the second by the third.
+        """
+        self.meter.hold(4, self.bits)
+        if k < self.n_experts**2:
+            e, j = divmod(k, self.n_experts)
+            row, limit = self.rival[t, e, j]
+            return j, e, limit - self.least(row) // self.x_denominator + 1
+        state, above = divmod(k - self.n_experts**2, 2)
+        first, second = self.n_experts + state, self.n_experts + self.d
+        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, k - self.n_experts**2)
+        return (second, first, enough) if above else (first, second, enough)
 
     def _make_edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:
         """Limit of a state on one side of a threshold, rounded up, and whether that made it larger."""

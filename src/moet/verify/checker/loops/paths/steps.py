@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate
 from math import ceil, lcm
 from operator import add, mul, neg, sub
@@ -23,6 +23,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine, Sides, Vector
 from moet.verify.checker.documents.system import HalfSpace, PlainSystem
 from moet.verify.checker.loops.observation import Observation
+from moet.verify.checker.loops.paths.lanes import Lanes
 from moet.verify.checker.meter import MOST_BITS, Meter, cost
 
 FINEST = 2**128
@@ -72,6 +73,7 @@ class Steps:
         self.box, matrix = system.initial, system.dynamics.matrix
         self._furthest = ceil(sum(max(abs(low), abs(high)) for low, high in self.box))
         self.radius, offsets = _centred(system.disturbance, system.dynamics.offsets)
+        self.is_calm = not any(self.radius)
         self._make_integers(matrix, offsets)
         states = [[Fraction(int(i == k)) for k in range(self.d)] for i in range(self.d)]
         functions = [*states, *(row for row, _ in (*self.needs, *self.goals))]
@@ -84,20 +86,22 @@ class Steps:
         self.largest = self._largest_states(offsets)
         self.observation_errors = self.observation.errors([Fraction(most, GRID) for most in self.largest])
         self.unmet = self._unmet()
-        self._no_swing = [0] * (steps + 1)
 
     def _remember(self) -> None:
         """Everything that is made for a time or a function is made once; it is forgotten with these steps."""
         self.gain = cache(self._make_gain)
-        self.pushes = cache(self._make_pushes)
-        self.limits_ahead = cache(self._make_limits_ahead)
-        self.limits = cache(self._make_limits)
         self.worst = cache(self._make_worst)
         self.outright = cache(self._make_outright)
         self.row = cache(self._make_row)
         self.side = cache(self._make_side)
+        self.beside = cache(self._make_beside)
         self.condition = cache(self._make_condition)
         self.swing = cache(self._make_swing)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """All needs at once."""
+        return Lanes(self)
 
     def _unmet(self) -> int | None:
         """Number of the first need that does not hold of every first state."""
@@ -238,8 +242,8 @@ class Steps:
 
     def swing_of(self, function: list[int], denominator: int) -> list[int]:
         """Most that disturbances before each time add to a function."""
-        if not any(self.radius):
-            return self._no_swing
+        if self.is_calm:
+            return [0] * (self.steps + 1)
         self.meter.spend(cost(2 * self.steps * self.d, self.bits))
         self.meter.hold(self.steps, self.bits)
         total = [0]
@@ -259,25 +263,9 @@ class Steps:
     def _make_swing(self, i: int) -> list[int]:
         return self.swing_of(self.functions[i], self.denominator)
 
-    def _make_pushes(self, action: int) -> list[int]:
-        """What an action adds to all needs in the state to which it leads, then to all one step later, and so on."""
-        self.meter.hold(self.steps * len(self.needs))
-        return [self.gain(self.d + i, ahead)[action] for ahead in range(self.steps) for i in range(len(self.needs))]
-
     def _make_worst(self, i: int) -> list[int]:
         """The most that actions of so many steps add to function i."""
         return list(accumulate((max(self.gain(i, ahead)) for ahead in range(self.steps)), initial=0))
-
-    def _make_limits_ahead(self, t: int) -> list[int]:
-        """What actions before t may add to all needs at time t, at t + 1, and so on: no later one breaks them then."""
-        self.meter.hold((self.steps - t + 1) * len(self.needs), self.bits)
-        needs = range(self.d, self.d + len(self.needs))
-        return [self.outright(then, i) - self.worst(i)[then - t] for then in range(t, self.steps + 1) for i in needs]
-
-    def _make_limits(self, t: int) -> list[int]:
-        """What all actions before t may add to all needs at time t, so that they hold of every first state."""
-        self.meter.hold(len(self.needs), self.bits)
-        return [self.outright(t, self.d + i) for i in range(len(self.needs))]
 
     def _make_outright(self, t: int, i: int) -> int:
         """Condition i holds at time t of every first state if its constant part is at most this."""
@@ -289,6 +277,14 @@ class Steps:
         self.meter.hold(self.d, self.bits)
         row = self.row(t, state) if below else [-v for v in self.row(t, state)]
         return row, self.least(row)
+
+    def _make_beside(self, t: int, k: int) -> int:
+        """By how much the constant part of state k // 2 at time t may be beyond an edge, with somebody on this side.
+
+        States are below edges for even k, and above them for odd ones.
+        """
+        _, least = self.side(t, k // 2, k % 2 == 0)
+        return self.swing(k // 2)[t] + self.blur - least // self.x_denominator + 1
 
     def _make_condition(self, t: int, i: int) -> tuple[list[int], int, int]:
         """Row of a condition at time t, the least value of its opposite, and its limit.
