@@ -50,7 +50,7 @@ AIRPLANE_HALF = replace(
         "initial": {**AIRPLANE.description["initial"], **dict.fromkeys(("roll", "pitch", "yaw"), (0, "0.5"))},
     },
 )
-"""In :data:`AIRPLANE` first angles touch their limits, with a derivative of 0."""
+"""A box that is proved in one part; in :data:`AIRPLANE` first angles touch their limits, with a derivative of 0."""
 
 _UNSAFE = (
     "-0.2 <= x1 <= 0",

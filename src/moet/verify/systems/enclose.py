@@ -7,7 +7,6 @@ lies in f(m) + f'(X)·(X − m) for the midpoint m of X. All boxes and actions a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from numpy.typing import NDArray
 from moet.verify.limits import Deadline
 from moet.verify.systems.equations import Algebra
 from moet.verify.systems.intervals import FUNCTIONS, Interval, Slope
+from moet.verify.systems.slopes_kernel import missed
+from moet.verify.systems.tape import tape_of
 
 if TYPE_CHECKING:
     from moet.verify.systems.discrete import NonlinearSystem
@@ -41,11 +42,8 @@ _GENEROSITY = 0.05
 
 _MAX_PIECES = 2000
 
-_STEEP = 1e200
-"""To blame a variable along which a step is infinitely steep: more than others, and the more the wider it is."""
-
 _BATCH = 2**14
-"""Sides of boxes that are worked on at once, between two looks at the clock."""
+"""Boxes that are worked on at once, between two looks at the clock."""
 
 _MOST_GRID = 5
 _SAMPLES = 1024
@@ -155,59 +153,17 @@ def _halves(bottom: Floats, top: Floats, variable: Ints) -> tuple[Floats, Floats
 def _residuals(
     system: NonlinearSystem, matrix: Floats, actions: Ints, bottom: Floats, top: Floats, deadline: Deadline | None
 ) -> tuple[Interval, Interval, Floats]:
-    """:func:`_residual`, some boxes at a time."""
-    parts = []
-    n_some = 1 + _BATCH // len(bottom)
-    for first in range(0, bottom.shape[1], n_some):
+    """What the matrix misses on each box and at its middle, and how much each variable is to blame for the width."""
+    bounds, middles, blames = np.empty((2, *bottom.shape)), np.empty((2, *bottom.shape)), np.empty(bottom.shape)
+    for first in range(0, bottom.shape[1], _BATCH):
         if deadline is not None:
             deadline.look()
-        some = slice(first, first + n_some)
-        parts.append(_residual(system, matrix, actions[some], bottom[:, some], top[:, some]))
-    if len(parts) == 1:
-        return parts[0]
-    bounds, middles, blames = zip(*parts, strict=True)
-    return _joined(bounds), _joined(middles), np.hstack(blames)
-
-
-def _joined(parts: Sequence[Interval]) -> Interval:
-    return Interval(np.hstack([part.low for part in parts]), np.hstack([part.high for part in parts]))
-
-
-def _residual(
-    system: NonlinearSystem, matrix: Floats, actions: Ints, bottom: Floats, top: Floats
-) -> tuple[Interval, Interval, Floats]:
-    """What the matrix misses on each box and at its middle, and how much each variable is to blame for the width."""
-    box = _next(system, actions, bottom, top)
-    middle = bottom / 2 + top / 2
-    centre = _next(system, actions, middle, middle)
-    with np.errstate(all="ignore"):
-        return _mean_value_form(matrix, box, centre, bottom, middle, top)
-
-
-def _mean_value_form(
-    matrix: Floats, box: list[Slope], centre: list[Slope], bottom: Floats, middle: Floats, top: Floats
-) -> tuple[Interval, Interval, Floats]:
-    """Bounds of what the matrix misses; a box whose step is infinitely steep is cut where it is widest."""
-    deviation = Interval(bottom, top) - Interval(middle, middle)
-    bounds, values = [], []
-    blame = np.zeros_like(bottom)
-    for k, row in enumerate(matrix):
-        change = (box[k].gradient - Interval(row[:, None], row[:, None])) * deviation
-        value, natural = centre[k].value, box[k].value
-        for j in np.flatnonzero(row).tolist():
-            coefficient = Interval(row[j], row[j])
-            value = value - coefficient * Interval(middle[j], middle[j])
-            natural = natural - coefficient * Interval(bottom[j], top[j])
-        mean_value = value
-        for j in range(len(row)):
-            mean_value = mean_value + Interval(change.low[j], change.high[j])
-        bounds.append(mean_value.meet(natural))
-        values.append(value)
-        steep = np.isfinite(change.high) & np.isfinite(change.low)
-        width = np.where(steep, change.high - change.low, np.inf)
-        width = np.where(np.isfinite(width), width, _STEEP * (top - bottom))
-        blame = np.maximum(blame, np.where(top > bottom, width, 0))
-    return _stack(bounds, middle.shape), _stack(values, middle.shape), blame
+        some = slice(first, first + _BATCH)
+        sides = np.ascontiguousarray(bottom[:, some]), np.ascontiguousarray(top[:, some])
+        found = np.empty((2, *sides[0].shape)), np.empty((2, *sides[0].shape))
+        blames[:, some] = missed(tape_of(system), np.ascontiguousarray(matrix), actions[some], *sides, *found)
+        bounds[..., some], middles[..., some] = found
+    return Interval(*bounds), Interval(*middles), blames
 
 
 def next_boxes(system: NonlinearSystem, actions: Ints, bottom: Floats, top: Floats) -> tuple[Floats, Floats]:

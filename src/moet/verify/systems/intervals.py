@@ -23,15 +23,15 @@ Floats = NDArray[np.float64]
 TEST_TOLERANCE = 2.0**-30
 """Where the two sides of a comparison are closer than this, both of its outcomes count as possible."""
 
-_ULP_OF_ONE = 2.0**-50
+ULP_OF_ONE = 2.0**-50
 """Largest error of NumPy's sine and cosine, with a margin: their results are below 1 and off by 4 ulp at most."""
 
 
-_TANGENT_DOUBT = 2.0**-48
+TANGENT_DOUBT = 2.0**-48
 """Bound of the error of NumPy's tangent, relative to its derivative and its argument."""
 
 
-_ULP, _SMALLEST = 2.0**-52, 2.0**-1074
+ULP, SMALLEST = 2.0**-52, 2.0**-1074
 """A number times the first is at least the distance to the next float, unless it is tiny: that of the second."""
 
 
@@ -83,7 +83,7 @@ class Interval:
 
 def _outward(low: Floats, high: Floats) -> Interval:
     """Bounds moved outward by a float or two, which is faster than the very next one; what is no number is infinite."""
-    low, high = low - (np.abs(low) * _ULP + _SMALLEST), high + (np.abs(high) * _ULP + _SMALLEST)
+    low, high = low - (np.abs(low) * ULP + SMALLEST), high + (np.abs(high) * ULP + SMALLEST)
     return Interval(np.fmax(low, -np.inf), np.fmin(high, np.inf))
 
 
@@ -93,7 +93,7 @@ _POSITIVE = Interval(np.zeros(()), np.full((), np.inf))
 def cosine(x: Interval) -> Interval:
     """Cosines of all numbers in ``x``."""
     ends = np.cos(x.low), np.cos(x.high)
-    low, high = np.minimum(*ends) - _ULP_OF_ONE, np.maximum(*ends) + _ULP_OF_ONE
+    low, high = np.minimum(*ends) - ULP_OF_ONE, np.maximum(*ends) + ULP_OF_ONE
     return Interval(
         np.where(_may_hold_turn(x, math.pi), -1.0, np.maximum(low, -1.0)),
         np.where(_may_hold_turn(x, 0.0), 1.0, np.minimum(high, 1.0)),
@@ -103,7 +103,7 @@ def cosine(x: Interval) -> Interval:
 def sine(x: Interval) -> Interval:
     """Sines of all numbers in ``x``."""
     ends = np.sin(x.low), np.sin(x.high)
-    low, high = np.minimum(*ends) - _ULP_OF_ONE, np.maximum(*ends) + _ULP_OF_ONE
+    low, high = np.minimum(*ends) - ULP_OF_ONE, np.maximum(*ends) + ULP_OF_ONE
     return Interval(
         np.where(_may_hold_turn(x, -math.pi / 2), -1.0, np.maximum(low, -1.0)),
         np.where(_may_hold_turn(x, math.pi / 2), 1.0, np.minimum(high, 1.0)),
@@ -128,14 +128,14 @@ def tangent(x: Interval) -> Interval:
     """Tangents of all numbers in ``x``; it rises between two poles, so the ends decide where there is none."""
     pole = _may_hold_turn(x, math.pi / 2) | _may_hold_turn(x, -math.pi / 2)
     low, high = (np.where(pole, np.nan, np.tan(side)) for side in (x.low, x.high))
-    doubt = [_TANGENT_DOUBT * (1 + side**2) * (1 + np.abs(end)) for side, end in ((low, x.low), (high, x.high))]
+    doubt = [TANGENT_DOUBT * (1 + side**2) * (1 + np.abs(end)) for side, end in ((low, x.low), (high, x.high))]
     return _outward(low - doubt[0], high + doubt[1])
 
 
 def exponential(x: Interval) -> Interval:
     """Exponentials of all numbers in ``x``."""
     with np.errstate(over="ignore"):
-        return _outward(np.exp(x.low) * (1 - _ULP_OF_ONE), np.exp(x.high) * (1 + _ULP_OF_ONE)).meet(_POSITIVE)
+        return _outward(np.exp(x.low) * (1 - ULP_OF_ONE), np.exp(x.high) * (1 + ULP_OF_ONE)).meet(_POSITIVE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.verify.loops.flowpipe.integrate import Points, Slopes
+from moet.verify.loops.flowpipe.turning import Beginning
 from moet.verify.spec import Condition, Requirement
 from moet.verify.systems.discrete import AffineSystem
 from moet.verify.systems.system import System
@@ -24,7 +25,7 @@ _MARGIN = 1e-10
 
 
 class Excess(NamedTuple):
-    """By how much a requirement is missed (at most 0: it is met), and the row that misses it."""
+    """By how much a requirement is missed (at most 0: it is met), and the row of states or of all that misses it."""
 
     value: float
     row: Floats
@@ -33,15 +34,21 @@ class Excess(NamedTuple):
 class Where:
     """Where states are over some time: on chords between two sets, give or take a box."""
 
-    def __init__(self, ends: list[Points], bend: Floats, slopes: Slopes | None = None) -> None:
-        self.ends, self.bend, self.slopes = ends, bend, slopes
+    def __init__(
+        self, ends: list[Points], bend: Floats, slopes: Slopes | None = None, beginning: Beginning | None = None
+    ) -> None:
+        self.ends, self.bend, self.slopes, self.beginning = ends, bend, slopes, beginning
 
-    def fall(self, rows: Floats) -> NDArray[np.bool_]:
-        """Whether rows·x surely do not rise all the time."""
+    def fall(self, rows: Floats, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
+        """Whether rows·x, those of conditions, surely do not rise all the time."""
         if self.slopes is None:
             return np.zeros(len(rows), np.bool_)
         spread = np.abs(rows @ self.slopes.rows) @ self.slopes.radii + np.abs(rows) @ self.slopes.rests
-        return np.asarray(rows @ self.slopes.values + spread <= -1e-12)
+        falls = np.asarray(rows @ self.slopes.values + spread <= -1e-12)
+        if self.beginning is not None:
+            begins = (self.beginning.falls(condition.coefficients) for condition in conditions)
+            falls = np.array([a or b for a, b in zip(falls, begins, strict=True)])
+        return falls
 
     def largest(self, rows: Floats) -> Floats:
         """Bounds of rows·x."""
@@ -85,11 +92,15 @@ class Checked:
             return Excess(float(inside[best]), -self._rows[best])
         rows, bounds = (self._rows, self._bounds) if not self._has_norms else self._with_norms(where)
         missed = where.largest(rows) - bounds + _MARGIN * (1 + np.abs(bounds))
-        if known and not self._has_norms:
-            missed = np.where(where.fall(rows), -1.0, missed)
+        if known and not self._has_norms and np.any(missed > 0):
+            missed = np.where(where.fall(rows, self.requirement.conditions), -1.0, missed)
         if step is not None and not self._has_norms:
             missed = np.where(self.shown >= step, -1.0, missed)
         worst = int(np.argmax(missed))
+        if known and missed[worst] > 0 and where.beginning is not None and not self._has_norms:
+            bend = where.beginning.missing(self.requirement.conditions[worst].coefficients)
+            if bend is not None:  # it is not a matter of the time, as what is passed is
+                return Excess(max(bend.center + bend.spread, float(missed[worst])), bend.slopes)
         return Excess(float(missed[worst]), rows[worst])
 
     def beyond(self, points: Points) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
 from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf
 from moet.verify.loops.flowpipe.reduce import reduced
 from moet.verify.loops.flowpipe.script import CASES, END, GOAL, REDUCED, RELAXED, Script
+from moet.verify.loops.flowpipe.turning import Beginning, Turning
 from moet.verify.spec import Condition, Requirement
 from moet.verify.systems.discrete import AffineSystem
 from moet.verify.systems.equations import Algebra
@@ -111,6 +112,7 @@ class Follower:
         self.last_scheduled = max((len(entries) - 1 for entries in system.schedule.values()), default=0)
         self._scheduled_names = system.scheduled_names if isinstance(system, AffineSystem) else {}
         self.last_map = np.eye(self.d)
+        self._turning = Turning(system) if isinstance(system, SampledSystem) else None
 
     def follow(
         self, middle: Floats, columns: Floats, substeps: int, home: Home | None = None, at_home: bool = False
@@ -304,11 +306,14 @@ class Follower:
     def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int) -> tuple[Points, Floats]:
         h, n, first = self.period / aim.substeps, len(points.middle), points
         total = np.eye(n)
+        beginning = None if time or aim.at_home or self._turning is None else Beginning(self._turning)
         for k in range(aim.substeps):
             slopes = tube(lambda low, high: self.linearise(low, high, step), points, float(h))
             ahead, bend, matrix = moved(points, slopes, float(h))
             total = np.concatenate([matrix @ total, total[self.d :]])
-            where, at_end = Where([points, ahead], bend, slopes), Where([ahead], np.zeros(self.d))
+            if beginning is not None:
+                beginning.goes_on(slopes)
+            where, at_end = Where([points, ahead], bend, slopes, beginning), Where([ahead], np.zeros(self.d))
             self._between(where, at_end, time + k * h, time + (k + 1) * h, aim.spec, aim.at_home)
             points = ahead
         if self._memory:

@@ -13,6 +13,7 @@ from moet.verify.checker.loops.flowpipe.claims import Condition, Norm
 from moet.verify.checker.loops.flowpipe.forms import up
 from moet.verify.checker.loops.flowpipe.integrate import Slopes
 from moet.verify.checker.loops.flowpipe.sets import Zonotope, whole
+from moet.verify.checker.loops.flowpipe.turning import Beginning
 from moet.verify.checker.loops.intervals import BITS, ONE, over, wave_at
 from moet.verify.checker.meter import Meter
 
@@ -35,12 +36,21 @@ class Row(NamedTuple):
 
 
 class Where:
-    """Where states are over some time: on chords between two sets, give or take a box."""
+    """Where states are over some time: on chords between two sets, give or take a box.
+
+    Of a flow, ``slopes`` are known on all of it; ``beginning`` is given up to its end in the first period.
+    """
 
     def __init__(
-        self, ends: list[tuple[Zonotope, list[int]]], bend: list[int], meter: Meter, slopes: Slopes | None = None
+        self,
+        ends: list[tuple[Zonotope, list[int]]],
+        bend: list[int],
+        meter: Meter,
+        slopes: Slopes | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         self._ends, self._bend, self._meter, self._slopes = ends, bend, meter, slopes
+        self._beginning = beginning
         self._size = max(_size(points, box) for points, box in ends) + 4
 
     def largest(self, row: list[int], doubt: int) -> int:
@@ -61,6 +71,10 @@ class Where:
         for column, radius in zip(zip(*rows, strict=True), radii, strict=True):
             total += (abs(sum(map(mul, row, column)) >> BITS) + up(sum(map(abs, column))) + 2) * radius
         return total + sum((abs(a) + 1) * rest for a, rest in zip(row, rests, strict=False)) <= 0
+
+    def turns_down(self, condition: Condition) -> bool:
+        """Whether the left side of a linear condition surely does not rise, level at first and ever less after."""
+        return self._beginning is not None and self._beginning.falls(condition.coefficients)
 
     def box(self, d: int) -> tuple[list[int], list[int]]:
         """Least and largest value of every state."""
@@ -90,7 +104,9 @@ def holds(where: Where, conditions: list[Condition], n: int, known: bool = False
         if wide:
             is_met = _is_met_all_around(where, line, wide[0])
         else:
-            is_met = _is_met(where, line) or (known and not condition.norms and where.falls(line.row))
+            is_met = _is_met(where, line)
+            if not is_met and known and not condition.norms:
+                is_met = where.falls(line.row) or where.turns_down(condition)
         if not is_met:
             return f"condition {k + 1} may not hold"
     return None

@@ -71,6 +71,12 @@ class Program:
     schedule : mapping from name to intervals
         Numbers that change from step to step; the last interval holds on. They are those of the first step until
         :meth:`at` is asked about another.
+
+    Attributes
+    ----------
+    entries : list of Entry
+    wanted : list of int
+        Places of the expressions whose values are wanted.
     """
 
     def __init__(
@@ -82,7 +88,7 @@ class Program:
         schedule: Schedule | None = None,
     ) -> None:
         self.n_variables = len(variables)
-        self._entries: list[Entry] = []
+        self.entries: list[Entry] = []
         self._places: dict[Any, int] = {}
         self._fixed: dict[int, Form] = {}
         named = {name: self._entry("variable", (k,)) for k, name in enumerate(variables)}
@@ -93,7 +99,7 @@ class Program:
         named |= dict(zip(schedule or {}, self._scheduled, strict=True))
         for name, text in let:
             named[name] = self._read(text, named)
-        self._wanted = [self._read(text, named) for text in wanted]
+        self.wanted = [self._read(text, named) for text in wanted]
         self._fixed |= {place: between(*sides[0]) for place, sides in self._scheduled.items()}
 
     def at(self, step: int) -> Program:
@@ -106,10 +112,15 @@ class Program:
 
     def forms(self, middles: list[int], radii: list[int], meter: Meter) -> list[Form]:
         """Values on a box; raises Undefined where there are none."""
-        meter.spend(len(self._entries) * (4 + 2 * self.n_variables))
+        values = self.values(middles, radii, meter)
+        return [values[place] for place in self.wanted]
+
+    def values(self, middles: list[int], radii: list[int], meter: Meter) -> list[Form]:
+        """Values of all entries on a box."""
+        meter.spend(len(self.entries) * (4 + 2 * self.n_variables))
         arithmetic = Forms(radii)
         values: list[Form] = []
-        for place, (what, arguments) in enumerate(self._entries):
+        for place, (what, arguments) in enumerate(self.entries):
             if what == "variable":
                 k = arguments[0]
                 values.append(arithmetic.variable(k, middles[k]))
@@ -119,13 +130,18 @@ class Program:
                 values.append(arithmetic.power(values[arguments[0]], what))
             else:
                 values.append(what(arithmetic, *[values[i] for i in arguments]))
-        return [values[place] for place in self._wanted]
+        return values
+
+    def is_pushed(self, place: int) -> bool:
+        """Whether an entry is a signal, which may change at any time."""
+        what = self.entries[place][0]
+        return isinstance(what, tuple) and what[0] == "signal" and place not in self._scheduled
 
     def _entry(self, what: Any, arguments: tuple[int, ...]) -> int:
         key = (what, arguments)
         if key not in self._places:
-            self._places[key] = len(self._entries)
-            self._entries.append(key)
+            self._places[key] = len(self.entries)
+            self.entries.append(key)
         return self._places[key]
 
     def _read(self, text: str, named: dict[str, int]) -> int:
@@ -216,6 +232,11 @@ def memory_of(system: PlainSystem) -> Program | None:
     if not isinstance(dynamics, Flow) or not dynamics.memory:
         return None
     return _flow_program(system, dynamics, list(dynamics.memory.values()))
+
+
+def memory_names(system: PlainSystem) -> list[str]:
+    """States that do not flow."""
+    return list(system.dynamics.memory) if isinstance(system.dynamics, Flow) else []
 
 
 def _flow_program(system: PlainSystem, dynamics: Flow, wanted: list[str]) -> Program:

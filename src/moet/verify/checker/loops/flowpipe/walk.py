@@ -20,7 +20,8 @@ from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, Requirement, flowpipe
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
 from moet.verify.checker.loops.flowpipe.first import Left
-from moet.verify.checker.loops.flowpipe.integrate import moved, slopes_on, tube
+from moet.verify.checker.loops.flowpipe.integrate import moved, tube
+from moet.verify.checker.loops.flowpipe.jump import jumped, remembered
 from moet.verify.checker.loops.flowpipe.parts import (
     Home,
     Numbers,
@@ -36,6 +37,7 @@ from moet.verify.checker.loops.flowpipe.program import (
     Program,
     features_of,
     last_scheduled,
+    memory_names,
     memory_of,
     parameters_of,
     program_of,
@@ -45,11 +47,10 @@ from moet.verify.checker.loops.flowpipe.sets import (
     cut,
     diagonal,
     fits,
-    mapped,
     narrowed,
     reduced,
-    whole,
 )
+from moet.verify.checker.loops.flowpipe.turning import Beginning, Turning
 from moet.verify.checker.loops.intervals import ONE
 from moet.verify.checker.meter import Meter
 
@@ -121,7 +122,9 @@ class Walk:
         self._numbers = Numbers(records)
         self._program, self._memory = program_of(system), memory_of(system)
         self._last_scheduled, self._steps_before = last_scheduled(system), 0
+        self._memory_places = [system.states.index(name) for name in memory_names(system)]
         self._features = features_of(system)
+        self._turning: Turning | None = None
         self._policy = Policy(model, system)
         self._d = len(system.states)
         self._period = system.dynamics.period if isinstance(system.dynamics, Flow) else Fraction(1)
@@ -133,6 +136,9 @@ class Walk:
         n = len(start.middle)
         at_home = home is start
         self._steps_before = self._last_scheduled if at_home else 0  # nothing scheduled changes at home any more
+        self._turning = None
+        if not at_home and isinstance(self._program, Program) and isinstance(self._system.dynamics, Flow):
+            self._turning = Turning(self._system, self._program)
         waiting = [([(-ONE, ONE)] * n, 0)]
         while waiting:
             box, depth = waiting.pop()
@@ -319,59 +325,30 @@ class Walk:
         if isinstance(self._system.dynamics, Flow):
             after = self._flow(acting, time, substeps, spec, step)
         else:
-            after = self._jump(acting, step)
+            after = jumped(self._program.at(step), acting, self._system.disturbance, self._meter)
         return Zonotope(after.middle[:n], [column[:n] for column in after.columns])
-
-    def _jump(self, points: Zonotope, step: int) -> Zonotope:
-        """One step in discrete time."""
-        radii = points.radii
-        low = [m - r for m, r in zip(points.middle, radii, strict=True)]
-        high = [m + r for m, r in zip(points.middle, radii, strict=True)]
-        slopes, _ = slopes_on(self._program.at(step), low, high, self._meter)
-        away = Zonotope([a - b for a, b in zip(points.middle, slopes.middle, strict=True)], points.columns)
-        middle, columns, loss = mapped(slopes.rows, away, self._meter)
-        added = [(whole((a + b) / 2), whole((b - a) / 2) + 2) for a, b in self._system.disturbance]
-        ahead = [m + v + a for m, v, (a, _) in zip(middle, slopes.values, added, strict=True)]
-        box = [r + loss + b for r, (_, b) in zip(slopes.rests, added, strict=True)]
-        return Zonotope(ahead, columns + diagonal(box, self._d))
 
     def _flow(self, points: Zonotope, time: Fraction, substeps: int, spec: list[Requirement], step: int) -> Zonotope:
         """One period in continuous time."""
         d, n = self._d, len(points.middle)
         program, first = self._program.at(step), points
         box, h = [0] * d, self._period / substeps
+        beginning = None if time or self._turning is None else Beginning(self._turning, self._meter)
         for k in range(substeps):
             radii = [r + (box[i] if i < d else 0) for i, r in enumerate(points.radii)]
             low = [m - r for m, r in zip(points.middle, radii, strict=True)]
             high = [m + r for m, r in zip(points.middle, radii, strict=True)]
             slopes = tube(program, low, high, h, self._meter)
             ahead = moved(points, box, slopes, h, self._meter)
-            where = Where([(points, box), (ahead.points, ahead.box)], ahead.bend, self._meter, slopes)
+            if beginning is not None:
+                beginning.goes_on(slopes)
+            where = Where([(points, box), (ahead.points, ahead.box)], ahead.bend, self._meter, slopes, beginning)
             at_end = Where([(ahead.points, ahead.box)], [0] * d, self._meter)
             self.between(where, at_end, time + k * h, time + (k + 1) * h, spec)
             points, box = ahead.points, ahead.box
         if self._memory is not None:
-            points, box = self._remembered(self._memory.at(step), first, points, box)
+            points, box = remembered(self._memory.at(step), self._memory_places, first, points, box, self._meter)
         return Zonotope(points.middle, points.columns + diagonal(box, n))
-
-    def _remembered(
-        self, program: Program, first: Zonotope, last: Zonotope, box: list[int]
-    ) -> tuple[Zonotope, list[int]]:
-        """The set at the end of a period, with what was said at its beginning for states that do not flow."""
-        assert isinstance(self._system.dynamics, Flow)
-        low = [m - r for m, r in zip(first.middle, first.radii, strict=True)]
-        high = [m + r for m, r in zip(first.middle, first.radii, strict=True)]
-        slopes, _ = slopes_on(program, low, high, self._meter)
-        away = Zonotope([a - b for a, b in zip(first.middle, slopes.middle, strict=True)], first.columns)
-        middle, columns, loss = mapped(slopes.rows, away, self._meter)
-        places = [self._system.states.index(name) for name in self._system.dynamics.memory]
-        ahead, moved_columns, box = list(last.middle), [list(column) for column in last.columns], list(box)
-        for j, place in enumerate(places):
-            ahead[place] = middle[j] + slopes.values[j]
-            box[place] = slopes.rests[j] + loss
-            for column, said in zip(moved_columns, columns, strict=True):
-                column[place] = said[j]
-        return Zonotope(ahead, moved_columns), box
 
     def between(self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Requirement]) -> None:
         """Look at the requirements from one time to another, and at the end if they begin there."""
