@@ -100,3 +100,18 @@ def test_an_environment_with_other_controls_is_refused(shield):
         ShieldedEnv(gymnasium.make("CartPole-v1"), shield)
     with pytest.raises(InputError, match="float64"):
         ShieldedEnv(gymnasium.make("MountainCarContinuous-v0"), shield)
+
+
+def test_a_shield_that_waits_takes_over_where_its_polytope_begins(shield):
+    env = ShieldedEnv(PlantEnv(cart(), 300), shield, waits=True)
+    env.reset(seed=0)
+    outside = np.array([-0.99, -0.9])
+    assert not shield.covers_start(outside)
+    env.env._state, env._seen, env._guarded = (*outside[:, None], np.zeros(1)), outside, False
+    told = [env.step(np.array([1.0]))[-1] for _ in range(100)]
+    guarded = [info["guarded"] for info in told]
+    assert guarded == sorted(guarded)
+    assert not guarded[0]
+    assert guarded[-1]
+    assert not any(info["overridden"] for info in told if not info["guarded"])
+    assert any(info["overridden"] for info in told)

@@ -170,3 +170,35 @@ def test_where_pendulum_hangs_its_shield_refuses_to_start(pendulum_shield):
     env.env.unwrapped.reset = lambda **_: (np.array([-1.0, 0.0, 0.0], np.float32), {})
     with pytest.raises(InputError, match="does not cover"):
         env.reset(seed=0)
+
+
+def test_a_shield_that_waits_lets_the_agent_swing_up_and_keeps_what_it_has_reached(pendulum_shield):
+    from moet import teachers
+
+    teacher, random = teachers.load("pendulum"), np.random.default_rng(0)
+    env = ShieldedEnv(ThreeTorques(gymnasium.make("Pendulum-v1").unwrapped), pendulum_shield, waits=True)
+    waited = []
+    for seed in range(4):
+        seen, _ = env.reset(seed=seed, options={"x_init": np.pi, "y_init": 1.0})
+        told = []
+        for _ in range(400):
+            guarded = bool(told) and told[-1]["guarded"]
+            wanted = random.integers(3) if guarded else int(np.asarray(teacher.act(np.asarray(seen, float)[None]))[0])
+            seen, _, _, _, info = env.step(wanted)
+            assert info["guarded"] or not info["overridden"]
+            assert not info["guarded"] or (seen[0] > 0 and info["explained"])
+            told.append(info)
+        waited.append(sum(not one["guarded"] for one in told))
+        assert waited[-1] < 200
+        assert any(one["overridden"] for one in told)
+    assert max(waited) > 20
+
+
+def test_where_the_policy_surely_holds_is_more_than_its_set_and_less_than_all(pendulum_shield):
+    assert pendulum_shield.holds([1.0, 0.0, 0.0])
+    tilted = np.array([[np.cos(a), np.sin(a), -4 * a] for a in np.linspace(0, 0.5, 200)])
+    held, covered = (np.array([of(x) for x in tilted]) for of in (pendulum_shield.holds, pendulum_shield.covers_start))
+    assert not np.any(covered & ~held)
+    assert np.count_nonzero(held) > np.count_nonzero(covered)
+    assert not pendulum_shield.holds([-1.0, 0.0, 0.0])
+    assert not pendulum_shield.holds([np.nan, 0.0, 0.0])

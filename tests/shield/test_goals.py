@@ -82,6 +82,16 @@ def test_an_episode_that_begins_elsewhere_is_refused(car_shield):
         env.reset(options={"low": -1.19, "high": -1.19})
 
 
+def test_a_shield_that_waits_counts_from_where_it_guards(car_shield):
+    env = ShieldedEnv(gymnasium.make("MountainCar-v0").unwrapped, car_shield, waits=True)
+    env.reset(options={"low": -1.19, "high": -1.19})
+    told = [env.step(1)[-1]]
+    while not told[-1]["guarded"]:
+        told.append(env.step(1)[-1])
+    assert len(told) > 1
+    assert [info["left"] for info in told] == [car_shield.within] * (len(told) - 1) + [car_shield.within - 1]
+
+
 def test_the_claim_says_goal_and_steps(car_shield):
     assert "after at most 200 steps, at some time in the goal" in car_shield.claim
     assert "whichever actions are wanted" in car_shield.claim

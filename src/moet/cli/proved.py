@@ -65,6 +65,8 @@ def proof_report(
     run: Distillation, system: str, output: Path, within: int | None, written: dict[str, Path]
 ) -> dict[str, str]:
     """What was proved, for people; the system as they named it, and the file of the policy."""
+    from moet.distill.fence import FENCE
+
     assert run.verdict is not None
     what = "safe in" if within is None else f"at the goal within {within} steps in"
     report = {"proof": f"{name_of(run.verdict)}: {what} {system}"}
@@ -78,7 +80,9 @@ def proof_report(
         promise = "safe for ever" if within is None else "at the goal in time"
         report["shield"] = f"replaces {run.overridden:.2%} of the actions; {promise} with it"
     elif run.given_up:
-        report["given up"] = f"{run.given_up:.4f} of fidelity, {run.candidates[run.kept or 0].share:.0%} of the way"
+        kept = run.candidates[run.kept or 0]
+        how = "in a fence of the safe law" if kept.name == FENCE else f"{kept.share:.0%} of the way"
+        report["given up"] = f"{run.given_up:.4f} of fidelity, {how}"
     report |= {name: str(path) for name, path in written.items()}
     if run.certificate is not None:
         about = written.get("guard", output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,22 +112,46 @@ def _policy(run: Distillation, candidate: Candidate, loop: Loop) -> Policy:
 
 
 def _overridden(mixture: Model, shield: AnyShield, loop: Loop) -> float:
-    """Share of the student's actions that the shield replaces, in play."""
-    policy = Policy.of(mixture, loop.task)
-    counts, steps = [0, 0], count()
+    """Share of the student's actions that the shield replaces, in play: of those that are taken while it guards."""
+    policy, replaced, taken = Policy.of(mixture, loop.task), 0, 0
+    for seed in episode_seeds(loop.seed, Purpose.FINAL_SELECTION, _EPISODES):
+        guarded = Guarded(policy, shield)
+        play(guarded, loop.task, [seed])
+        replaced, taken = replaced + guarded.replaced, taken + guarded.taken
+    return replaced / max(taken, 1)
 
-    def act(observations: Floats) -> NDArray[Any]:
-        wanted, done = policy.act(observations), next(steps)
-        if loop.task.box is not None:
-            wanted = loop.task.box.clipped(wanted)
-        taken: NDArray[Any]
-        if isinstance(shield, GoalShield):  # all episodes begin together
-            taken = shield.act_many(observations, wanted, max(shield.within - done, 0))
-        else:
-            taken = shield.act_many(observations, wanted)
-        counts[0] += int(np.count_nonzero((taken != wanted).reshape(len(taken), -1).any(axis=1)))
-        counts[1] += len(taken)
-        return taken
 
-    play(act, loop.task, episode_seeds(loop.seed, Purpose.FINAL_SELECTION, _EPISODES))
-    return counts[0] / max(counts[1], 1)
+class Guarded:
+    """A policy behind a shield, in one episode, which may begin where no proof covers it.
+
+    Then the policy acts alone until it is where the one that was proved surely holds.
+
+    Attributes
+    ----------
+    taken, replaced : int
+        Actions that were taken while the shield guarded, and those of them that were not the policy's.
+    """
+
+    def __init__(self, policy: Policy, shield: AnyShield) -> None:
+        self._policy, self._shield = policy, shield
+        self._begun = self._guards = False
+        self.taken = self.replaced = 0
+
+    def __call__(self, observations: Floats) -> NDArray[Any]:
+        """Action for the one episode that is played."""
+        wanted, box = self._policy.act(observations), self._policy.task.box
+        if box is not None:
+            wanted = box.clipped(wanted)
+        seen = observations[0]
+        self._guards = self._guards or self._shield.holds(seen) or (not self._begun and self._shield.covers_start(seen))
+        self._begun = True
+        if not self._guards:
+            return wanted
+        done = self._done(observations, wanted)
+        self.taken, self.replaced = self.taken + 1, self.replaced + bool(np.any(done != wanted))
+        return done
+
+    def _done(self, observations: Floats, wanted: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(self._shield, GoalShield):
+            return self._shield.act_many(observations, wanted, max(self._shield.within - self.taken, 0))
+        return self._shield.act_many(observations, wanted)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.dataset import Labelled, Sample
+from moet.distill.fence import FENCE, can_be_fenced, fenced, widths
 from moet.distill.judging import GIVEN_UP, Loop, candidate_of, decided, failing_run
 from moet.distill.line import can_be_moved, moved
 from moet.distill.lqr import SafeLaw, safe_law
@@ -31,7 +32,7 @@ from moet.shield.shield import Shield
 from moet.verify.limits import Deadline
 from moet.verify.loops.interval_replay import seen
 from moet.verify.loops.questions import safe
-from moet.verify.loops.sets.widen import widened
+from moet.verify.loops.sets.widen import closely, widened
 from moet.verify.result import Proved, Refuted, Trace, Verdict
 from moet.verify.systems.system import System
 
@@ -39,6 +40,12 @@ Floats = NDArray[np.float64]
 
 FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 15.0, 40.0
 """Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
+
+FOR_FENCE = 30.0
+"""Seconds of CPU time for the question about a student in a fence; sets that grow beyond limits do so in less."""
+
+LOST_IN_FENCES = (0.002, 0.02, GIVEN_UP)
+"""Fidelity that may be lost by a fence: hardly any, then more."""
 
 
 def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], None] = lambda note: None) -> Distillation:
@@ -137,8 +144,28 @@ def _attempts(
         yield candidate
         if candidate.verdict == "proved":
             return
-    policy = partial(moved, line, law.policy, system=loop.system, states=run.data.features)
-    yield from _on_ways(policy, loop, say)
+    states = run.data.features
+    inside = []
+    if can_be_fenced(line, law.policy) and loop.steps is None:
+        fence = partial(fenced, line, law.policy, system=loop.system, states=states)
+        inside = _in_fences(fence, loop, say)
+        yield from inside
+    if not any(one.verdict == "proved" for one in inside):
+        yield from _on_ways(partial(moved, line, law.policy, system=loop.system, states=states), loop, say)
+
+
+def _in_fences(policy: Callable[[float], Mixture], loop: Loop, say: Callable[[str], None]) -> list[Candidate]:
+    """Ask about a student in fences of the safe law, from the most faithful on, until one is proved."""
+    asked: list[Candidate] = []
+    for width in widths(policy, loop.teacher, loop.system, LOST_IN_FENCES):
+        say(f"asking about a fence of width {width:g}")
+        deadline, mixture = Deadline(None, FOR_FENCE), policy(width)
+        verdict = closely(mixture, loop.system, deadline)
+        verdict = replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
+        asked.append(candidate_of(FENCE, 1 - width, mixture, verdict, loop))
+        if isinstance(verdict, Proved):
+            break
+    return asked
 
 
 def _on_ways(policy: Callable[[Floats], Mixture], loop: Loop, say: Callable[[str], None]) -> Iterator[Candidate]:

@@ -134,8 +134,15 @@ class ControlShield:
         seen = self._seen(state)
         wrong = errors_of_seen(self.system, np.abs(seen))
         low, high = np.array([[float(a), float(b)] for a, b in self.system.initial]).T
-        if np.all((low - wrong <= seen) & (seen <= high + wrong)):
-            return True
+        return bool(np.all((low - wrong <= seen) & (seen <= high + wrong))) or self.holds(seen)
+
+    def holds(self, state: ArrayLike) -> bool:
+        """Whether a state, given as it is seen, is surely in the polytope of the proof.
+
+        If it is, and the shield decides from here on, all that comes after is safe, wherever the run began.
+        """
+        seen = self._seen(state)
+        wrong = errors_of_seen(self.system, np.abs(seen))
         exact = [Fraction(a) for a in seen.tolist()]
         for row, limit in sides_of(self.certificate.claim):
             value = sum(a * x + abs(a) * Fraction(e) for a, x, e in zip(row, exact, wrong.tolist(), strict=True))

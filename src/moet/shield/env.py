@@ -23,16 +23,23 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     that was proved can do what was seen; once it cannot, nothing is guaranteed in the rest of the episode, and it stays
     False. Behind a shield for a goal, ``info["left"]`` says in how many steps more the goal is reached, at most.
 
+    A pendulum that hangs is in no set around the top. With ``waits`` an episode may begin anywhere: the agent acts
+    alone until it is where the policy surely holds, and from there on the shield decides; ``info["guarded"]`` says
+    whether it does.
+
     Parameters
     ----------
     env : gymnasium.Env
         With as many actions as the system has, or with its controls.
     shield : Shield, GoalShield or ControlShield
+    waits : bool
+        Whether an episode may begin where the proof does not cover it.
 
     Raises
     ------
     InputError
-        If the environment does not fit; and by ``reset``, if an episode begins where the proof does not cover it.
+        If the environment does not fit; and by ``reset``, if an episode begins where the proof does not cover it, and
+        the shield does not wait.
 
     Examples
     --------
@@ -45,9 +52,11 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     >>> env = ShieldedEnv(gymnasium.make("CartPole-v1"), shield)  # doctest: +SKIP
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], shield: Shield | GoalShield | ControlShield) -> None:
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], shield: Shield | GoalShield | ControlShield, *, waits: bool = False
+    ) -> None:
         super().__init__(env)
-        self.shield = shield
+        self.shield, self._waits = shield, waits
         self._actions = _Numbered(env.action_space, shield) if isinstance(shield, LookAhead) else _Controls(env, shield)
         if env.observation_space.shape != (shield.system.n_states,):
             raise InputError(
@@ -55,12 +64,13 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"{env.observation_space}"
             )
         self._seen: Any = None
-        self._explained, self._steps = True, 0
+        self._guarded, self._explained, self._steps = False, True, 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; it must be one that the proof covers."""
+        """Begin an episode; it must be one that the proof covers, unless the shield waits."""
         seen, info = self.env.reset(seed=seed, options=options)
-        if not self.shield.covers_start(seen):
+        self._guarded = self.shield.covers_start(seen)
+        if not self._guarded and not self._waits:
             self._seen = None
             raise InputError(
                 f"the shield does not cover an episode that begins at {np.asarray(seen).tolist()}: it is no first "
@@ -70,22 +80,27 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return seen, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Take the action if it is allowed, else the policy's."""
+        """Take the action if it is allowed, else the policy's; where the shield still waits, as it is."""
         if self._seen is None:
             raise InputError("reset the environment before the first step")
         wanted = self._actions.read(action)
-        if isinstance(self.shield, GoalShield):
-            taken = self.shield.act(self._seen, wanted, self._left)
-        else:
-            taken = self.shield.act(self._seen, wanted)
+        self._guarded = self._guarded or self.shield.holds(self._seen)
+        taken = self._taken(wanted) if self._guarded else wanted
         done = self._actions.written(taken)
         seen, reward, terminated, truncated, info = self.env.step(done)
-        self._explained = self._explained and self.shield.explains(self._seen, taken, seen)
-        self._seen, self._steps = np.array(seen, np.float64), self._steps + 1
+        # far from what was proved its equations may be others, and nothing is promised there
+        self._explained = self._explained and (not self._guarded or self.shield.explains(self._seen, taken, seen))
+        self._seen, self._steps = np.array(seen, np.float64), self._steps + self._guarded
         told = {"overridden": bool(np.any(taken != wanted)), "action": done, "explained": self._explained}
+        told["guarded"] = self._guarded
         if isinstance(self.shield, GoalShield):
             told["left"] = self._left
         return seen, reward, terminated, truncated, {**info, **told}
+
+    def _taken(self, wanted: Any) -> Any:
+        if isinstance(self.shield, GoalShield):
+            return self.shield.act(self._seen, wanted, self._left)
+        return self.shield.act(self._seen, wanted)
 
     @property
     def _left(self) -> int:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import CertificateError, InputError
 from moet.model.mixture import Mixture
-from moet.shield.kernel import policy_action
 from moet.shield.look_ahead import LookAhead, check_ahead, in_floats, subjects
 from moet.shield.margins import find_goal_margins, goal_of
 from moet.shield.reading import whole
@@ -120,11 +119,11 @@ class GoalShield(LookAhead):
 
         So it is if it may be one of the system's first states, or if the policy surely gets from there to the goal.
         """
-        seen = self._seen(state)
-        if self._may_be_first(seen):
-            return True
-        own = int(policy_action(seen, *self._packed)) if np.all(np.isfinite(seen)) else -1
-        return own >= 0 and self.allows(seen, own, self.within)
+        return self._may_be_first(self._seen(state)) or self.holds(state)
+
+    def holds(self, state: ArrayLike) -> bool:
+        """Whether the policy surely gets to the goal from a state, given as it is seen, in the steps of the shield."""
+        return self._policy_arrives(state, self.within)
 
 
 def _steps_left(left: Any) -> int:

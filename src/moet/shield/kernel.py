@@ -109,7 +109,8 @@ def steps_to_set(x: Any, action: int, most: int, floats: Any, ints: Any) -> int:
     first_error = f[n[3 * ERRORS]]
     if not _within(x, first_error, f, n):
         return 0
-    z, registers = x.copy(), np.empty(_n_registers(n))
+    z, registers, logits = x.copy(), np.empty(_n_registers(n)), np.empty(n[3 * GATE + 1])
+    _load_constants(registers, f, n)
     failed = np.zeros(n[3 * LIMITS + 1], np.int64)
     for k in range(1, min(n[3 * ERRORS + 1], most + 1)):
         _step(z, action, registers, f, n)
@@ -118,7 +119,7 @@ def steps_to_set(x: Any, action: int, most: int, floats: Any, ints: Any) -> int:
             return 0
         if _in_set(z, error, failed, f, n):
             return k
-        action = _sure_action(z, error + first_error, registers, f, n)
+        action = _sure_action(z, error + first_error, logits, f, n)
         if action < 0:
             return 0
     return 0
@@ -138,8 +139,9 @@ def surely_in_set(x: Any, floats: Any, ints: Any) -> bool:
 def explained(x: Any, action: int, after: Any, floats: Any, ints: Any) -> bool:
     """Whether a state that is seen as x may lead to one that is seen as ``after``."""
     f, n = floats, ints
-    z = x.copy()
-    _step(z, action, np.empty(_n_registers(n)), f, n)
+    z, registers = x.copy(), np.empty(_n_registers(n))
+    _load_constants(registers, f, n)
+    _step(z, action, registers, f, n)
     error = f[n[3 * ERRORS] + 1] + f[n[3 * ERRORS]]
     for k in range(len(z)):
         gap = after[k] - z[k]
@@ -151,10 +153,16 @@ def explained(x: Any, action: int, after: Any, floats: Any, ints: Any) -> bool:
 
 @njit(**INTERNAL)
 def _n_registers(n: Any) -> int:
-    """Room for a program, or for the logits of a gate."""
-    n_states, n_inputs = n[3 * OUTPUTS + 1], n[3 * INPUTS + 2]
-    registers = n_states + n_inputs + n[3 * CONSTANTS + 1] + n[3 * CODE + 1]
-    return max(registers, n[3 * GATE + 1])
+    """Registers of a program."""
+    return n[3 * OUTPUTS + 1] + n[3 * INPUTS + 2] + n[3 * CONSTANTS + 1] + n[3 * CODE + 1]
+
+
+@njit(**INTERNAL)
+def _load_constants(registers: Any, f: Any, n: Any) -> None:
+    """Put the constants of a program in their places, which no step changes."""
+    first = n[3 * OUTPUTS + 1] + n[3 * INPUTS + 2]
+    for k in range(n[3 * CONSTANTS + 1]):
+        registers[first + k] = f[n[3 * CONSTANTS] + k]
 
 
 @njit(**INTERNAL)
@@ -264,16 +272,14 @@ def _sure_action(z: Any, error: float, logits: Any, f: Any, n: Any) -> int:
 @njit(**INTERNAL)
 def _step(z: Any, action: int, registers: Any, f: Any, n: Any) -> None:
     """Replace a state by the next one."""
-    n_states, n_inputs, n_constants = n[3 * OUTPUTS + 1], n[3 * INPUTS + 2], n[3 * CONSTANTS + 1]
-    first = n_states + n_inputs + n_constants
+    n_states, n_inputs = n[3 * OUTPUTS + 1], n[3 * INPUTS + 2]
+    first, code, n_lines = n_states + n_inputs + n[3 * CONSTANTS + 1], n[3 * CODE], n[3 * CODE + 1]
     for k in range(n_states):
         registers[k] = z[k]
     for k in range(n_inputs):
         registers[n_states + k] = f[n[3 * INPUTS] + action * n_inputs + k]
-    for k in range(n_constants):
-        registers[n_states + n_inputs + k] = f[n[3 * CONSTANTS] + k]
-    for line in range(n[3 * CODE + 1]):
-        registers[first + line] = _result(n[3 * CODE] + 5 * line, registers, f, n)
+    for line in range(n_lines):
+        registers[first + line] = _result(code + 5 * line, registers, f, n)
     for k in range(n_states):
         z[k] = registers[n[n[3 * OUTPUTS] + k]]
 

@@ -13,7 +13,7 @@ from moet.errors import InputError
 from moet.model.file import as_mixture, digest
 from moet.model.flat import FlatMixture
 from moet.model.mixture import Mixture
-from moet.shield.kernel import Tables, decide, decide_rows, explained, packed, steps_to_set
+from moet.shield.kernel import Tables, decide, decide_rows, explained, packed, policy_action, steps_to_set
 from moet.shield.program import polynomials, step_program
 from moet.shield.reading import numbers, whole
 from moet.verify.checker.certificate import Certificate
@@ -90,6 +90,14 @@ class LookAhead:
         if np.any(taken < 0):
             raise InputError("states must be finite")
         return taken
+
+    def _policy_arrives(self, state: ArrayLike, most: int) -> bool:
+        """Whether the policy surely gets into the set from a state, in so many steps."""
+        seen = self._seen(state)
+        if not np.all(np.isfinite(seen)):
+            return False
+        own = int(policy_action(seen, *self._packed))
+        return int(steps_to_set(seen, own, most, *self._packed)) > 0
 
     def _may_be_first(self, seen: Floats) -> bool:
         """Whether what is seen may be one of the system's first states."""

@@ -106,6 +106,13 @@ class Shield(LookAhead):
         seen = self._seen(state)
         return self._may_be_first(seen) or bool(surely_in_set(seen, *self._packed))
 
+    def holds(self, state: ArrayLike) -> bool:
+        """Whether the policy surely gets into the invariant from a state, given as it is seen.
+
+        If it does, and the shield decides from here on, all that comes after is safe, wherever the run began.
+        """
+        return self._policy_arrives(state, self.steps)
+
 
 def _extended(proof: Certificate, mixture: Mixture, system: System, steps: int) -> Certificate:
     """The certificate of an invariant with the numbers of a shield."""
