@@ -13,8 +13,8 @@ from moet.cli.verdicts import (
     domain,
     exit_code,
     label_of,
-    named,
     print_claim,
+    row_of,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -47,7 +47,7 @@ def answer_always(
     saved = save_certificate(verdict, certificate)
     point = None
     if isinstance(verdict, Refuted):
-        point = verdict.rows[0] if verdict.rows else named(verdict.point, mixture)
+        point = verdict.rows[0] if verdict.rows else row_of(verdict.point, mixture)
     if as_json:
         print_json(
             {

@@ -16,11 +16,12 @@ from moet.cli.verdicts import (
     Timeout,
     Where,
     answer_text,
+    cell,
     domain,
     exit_code,
     label_of,
-    named,
     print_claim,
+    row_of,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -53,6 +54,7 @@ def compare(
     if certificate is not None:
         check_writable(certificate)
     from moet.model.file import as_model
+    from moet.model.text import printable
     from moet.verify.arguments import answers_with_numbers
     from moet.verify.inputs.difference_regions import differences
     from moet.verify.inputs.queries import equivalent
@@ -77,7 +79,7 @@ def compare(
                 "where": where,
                 "classes": wanted,
                 "tolerance": tolerance,
-                "point": named(verdict.point, a) if isinstance(verdict, Refuted) else None,
+                "point": row_of(verdict.point, a) if isinstance(verdict, Refuted) else None,
                 "answers": list(verdict.answers) if isinstance(verdict, Refuted) else None,
                 "differences": None if found is None else _document(found, a),
                 "certificate": saved,
@@ -88,7 +90,8 @@ def compare(
         typer.echo("refuted: the models differ")
         points = [(verdict.point, verdict.answers)] if found is None else zip(found.points, found.answers, strict=True)
         for point, answers in points:
-            at = ", ".join(f"{name}={value:.6g}" for name, value in (named(point, a) or {}).items())
+            row = row_of(point, a) or {}
+            at = ", ".join(f"{printable(name)}={_cell(value)}" for name, value in row.items())
             typer.echo(f"  {_told(answers[0])} / {_told(answers[1])} at {at}")
     else:
         typer.echo("proved: the models are equivalent" if isinstance(verdict, Proved) else "unknown")
@@ -98,13 +101,17 @@ def compare(
     raise typer.Exit(exit_code(verdict))
 
 
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else cell(value)
+
+
 def _told(answer: Any) -> str:
     return answer_text(answer) if isinstance(answer, dict) else json.dumps(answer)
 
 
 def _document(found: Differences, mixture: BaseMixture) -> dict[str, Any]:
     return {
-        "points": [named(point, mixture) for point in found.points],
+        "points": [row_of(point, mixture) for point in found.points],
         "answers": [list(pair) for pair in found.answers],
         "complete": found.complete,
         "unseen": found.unseen,
