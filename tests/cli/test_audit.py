@@ -3,9 +3,11 @@
 import base64
 import re
 
+import pandas as pd
 import pytest
 
-from moet import load, verify
+from moet import Mixture, Schema, Tree, load, verify
+from moet.study.audit import audit, audit_page
 
 
 @pytest.fixture
@@ -56,3 +58,18 @@ def test_a_model_without_a_schema_is_told_so(run, tmp_path, write_csv):
     result = run("audit", tmp_path / "m.moet.json", "--data", table, "-o", tmp_path / "a.html")
     assert result.exit_code == 2
     assert "has no schema: make it again with `moet fit`" in result.stderr
+
+
+def test_how_often_a_change_matters_is_told_of_the_table(tmp_path):
+    """Half of the random possible rows are over fifty; of this table one in a hundred is."""
+    table = pd.DataFrame({"Age": [10] * 99 + [1_234_567], "Sex": ["f", "m"] * 50})
+    places, thresholds = [0, -1, 2, -1, -1], [50, 0, 0.5, 0, 0]
+    values = [[0.5, 0.5], [1, 0], [0.5, 0.5], [1, 0], [0, 1]]
+    tree = Tree(places, thresholds, [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], values)
+    model = Mixture([[0.0] * 3], [0], [tree], ["good", "bad"], schema=Schema.of(table))
+    found = audit(model, table, rows=5)
+    shares = {one.question: one.verdict.share for one in found.findings if "alone" in one.question}
+    assert shares["A change of Sex alone never changes the answer."] == 0.01
+    page = audit_page(found, "model")
+    assert "It does for 1.0% of the table&#x27;s rows." in page or "It does for 1.0% of the table's rows." in page
+    assert "10 to 1234567" in page

@@ -3,9 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from moet import Mixture, Tree, save, verify
+from moet import Mixture, Schema, Tree, save, verify
 from moet.cli.output import Exit
 
 
@@ -128,3 +129,19 @@ def test_models_with_other_features(run, models, tmp_path):
     result = run("compare", models["a"], tmp_path / "one.moet.json")
     assert result.exit_code == Exit.USAGE
     assert "2 and 1 features" in result.stderr
+
+
+def test_models_of_a_table_differ_in_possible_rows(run, tmp_path):
+    table = pd.DataFrame({"Age": [20, 30, 40, 50] * 5, "Housing": ["own", "rent", "free house", "rent"] * 5})
+    schema = Schema.of(table)
+    leaf = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
+    for name, weights in (("a", [1, 0, 0, 0]), ("b", [1, 0, 4, 0])):
+        gates = [[0.0] * 4, [float(weight) for weight in weights]]
+        save(Mixture(gates, [0.0, -35.5], leaf, ["good", "bad"], schema=schema), tmp_path / f"{name}.moet.json")
+    result = run("compare", tmp_path / "a.moet.json", tmp_path / "b.moet.json")
+    assert result.exit_code == Exit.NEGATIVE
+    assert '"good" / "bad" at Age=3' in result.stdout
+    assert "Housing=own" in result.stdout
+    document = json.loads(run("compare", tmp_path / "a.moet.json", tmp_path / "b.moet.json", "--json").stdout)
+    assert document["point"].keys() == {"Age", "Housing"}
+    assert document["differences"]["points"][0]["Housing"] == "own"

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from moet import Schema
-from moet.cli.data import agreement, encode_like, labels, read_table, text_columns
+from moet.cli.data import agreement, encode_like, labels, open_table, read_table, text_columns
+from moet.cli.fitted import Rows
 from moet.errors import InputError, ModelError
 from moet.model.dataframes import MAX_CATEGORIES
 
@@ -160,3 +161,14 @@ def test_agreement_counts_equal_labels(write_csv):
     assert agreement(np.array([1, 2, 1, 1]), table, "n") == 0.75
     assert agreement(np.array(["a", "a", "a", "a"]), table, "t") == 0.5
     assert agreement(np.array([1, 2, 1, 1]), table, "t") == 0.0
+
+
+def test_a_table_is_held_once_as_training_wants_it(tmp_path):
+    """Training takes rows as they lie in memory: in another order, or in a frame of its own, they are there twice."""
+    path = tmp_path / "big.parquet"
+    pd.DataFrame({f"x{k}": np.arange(50.0) for k in range(4)} | {"y": np.arange(50) % 2}).to_parquet(path)
+    table = open_table(path)
+    rows = Rows.of(table, "y", labels(table, "y"), (), 0.0, 0)
+    features = rows.to_fit[0].to_numpy()
+    assert features.flags.c_contiguous
+    assert np.shares_memory(features, rows.X.to_numpy())

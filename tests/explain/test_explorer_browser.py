@@ -249,6 +249,7 @@ def test_a_text_column_is_chosen_from_a_list(show):
     assert len(browser.find_elements(By.CSS_SELECTOR, "#sliders input[type=range]")) == 1
     assert verdict(browser) == "no"
     assert "colour is not green" in browser.find_element(By.ID, "words").text
+    assert browser.find_element(By.CSS_SELECTOR, "#tree .test").text == "colour is not green"
     flips = browser.find_element(By.ID, "flips")
     assert "red → green" in flips.text or "blue → green" in flips.text
     flips.find_element(By.CSS_SELECTOR, "button[aria-label]").click()
@@ -259,6 +260,17 @@ def test_a_text_column_is_chosen_from_a_list(show):
     settled(browser)
     assert state(browser)[1:].tolist() == [0, 0, 1]
     assert verdict(browser) == "no"
+
+
+def test_a_gate_speaks_of_categories_and_equals_have_no_leader(show):
+    names = ["age", "colour=red", "colour=green"]
+    trees = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]
+    gate = [[0.0, 0.0, 0.0], [0.0, 3.0, -3.0]]
+    browser = show(Mixture(gate, [0, 0], trees, ["no", "yes"], names), data=[[30.5, 1, 0], [40, 0, 1]])
+    assert "[colour is red]" in browser.find_element(By.ID, "words").text
+    browser = show(Mixture([[0.0] * 3] * 2, [0, 0], trees, ["no", "yes"], names, "soft"), data=[[30.5, 1, 0]])
+    assert "All 2 experts have the same say" in browser.find_element(By.ID, "words").text
+    assert "vote of 2 experts" in browser.find_element(By.ID, "answers").text
 
 
 def test_gate_words_and_tree_tell_of_the_same_expert(show):

@@ -215,3 +215,14 @@ def test_ties_beyond_the_range_of_a_column_are_not_told():
     told = str(explain.why(model, [30, 70]))
     assert re.search(r"Age +30 +-30 +70\n", told)
     assert re.search(r"Age +20 +-20\n", str(explain.why(model, [20, 80])))  # a tie at 80 is beyond the range
+
+
+def test_a_vote_of_many_equals_is_counted():
+    """Neither the gate nor any one of three hundred trees says much."""
+    trees = [Tree.leaf([1.0, 0.0])] * 200 + [Tree.leaf([0.25, 0.75])] * 100
+    model = Mixture([[0.0]] * 300, [0.0] * 300, trees, ["left", "right"], prediction="soft")
+    lines = str(explain.why(model, [0.0], timeout=0)).splitlines()
+    assert "gate: all experts have the same weight" in lines
+    assert ["left", "200", "0.75"] in [line.split() for line in lines]
+    assert ["right", "100", "0.25"] in [line.split() for line in lines]
+    assert not any("path" in line for line in lines)

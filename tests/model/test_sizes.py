@@ -4,7 +4,8 @@ from sklearn.datasets import load_iris
 
 from moet import MoETClassifier
 from moet.model import procedure
-from moet.model.sizes import SIZES, Tried, candidate_sizes, choose_size, front_lines, smallest_within, stalled
+from moet.model.sizes import SIZES, Contest, Tried, candidate_sizes, choose_size, front_lines, smallest_within, stalled
+from moet.verify.arguments import is_sum
 
 
 def tried(*scores, leaves=None):
@@ -21,6 +22,42 @@ def test_three_sizes_that_bring_nothing_end_the_search():
     assert not stalled(tried(0.5, 0.5, 0.5), 0.01)
     assert stalled(tried(0.5, 0.5, 0.5, 0.505), 0.01)
     assert not stalled(tried(0.5, 0.5, 0.5, 0.52), 0.01)
+
+
+def test_of_boosted_ones_the_first_is_taken_unless_something_small_does():
+    small, first, second = Tried(8, 3, 40, 0.80, 0.01), boosted(9000, 0.871), boosted(8000, 0.874)
+    assert smallest_within([small, first, second], 0.005) == 1
+    assert smallest_within([small, first, second], 0.002) == 2
+    assert smallest_within([small, first, second], 0.1) == 0
+
+
+def boosted(leaves, score):
+    return Tried(512, 5, leaves, score, 0.004, boosted=True)
+
+
+def test_a_large_soft_model_is_a_sum_of_trees_where_that_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 6))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + np.abs(X[:, 3] * X[:, 4]) > 0.7
+    found = choose_size(X, y, prediction="soft")
+    assert found.front[found.taken].boosted
+    assert is_sum(found.estimator.mixture_)
+
+
+def test_steps_below_the_tolerance_add_up():
+    scores = iter([0.80, 0.803, 0.806, 0.809, 0.812, 0.815, 0.818, 0.82, 0.82, 0.82])
+    contest = Contest(
+        lambda one, _: Tried(one.n_experts, 2, one.n_experts, next(scores), 0.0), "accuracy", 1.0, tolerance
+    )
+    found = contest.run([MoETClassifier(k, 0) for k in range(2, 12)], *DATA, budget=None, seed=0, verbose=0)
+    assert found.front[found.taken].score == 0.818
+
+
+def tolerance(_):
+    return 0.004
+
+
+DATA = np.arange(40.0)[:, None], np.arange(40) > 20
 
 
 def test_every_size_has_a_leaf_for_every_class():

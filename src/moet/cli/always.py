@@ -14,8 +14,8 @@ from moet.cli.verdicts import (
     exit_code,
     label_of,
     name_of,
-    named,
     print_claim,
+    row_of,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -48,7 +48,7 @@ def answer_always(
     saved = save_certificate(verdict, certificate)
     point = None
     if isinstance(verdict, Refuted):
-        point = verdict.rows[0] if verdict.rows else named(verdict.point, mixture)
+        point = verdict.rows[0] if verdict.rows else row_of(verdict.point, mixture)
     if as_json:
         asked = {"question": "always", "model": str(model), "digest": digest(mixture), "answers": answers}
         answer = verdict.answers[0] if isinstance(verdict, Refuted) else None

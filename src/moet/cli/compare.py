@@ -16,11 +16,12 @@ from moet.cli.verdicts import (
     Timeout,
     Where,
     answer_text,
+    cell,
     domain,
     exit_code,
     label_of,
-    named,
     print_claim,
+    row_of,
     save_certificate,
     verdict_document,
     verdict_report,
@@ -74,7 +75,7 @@ def compare(
         refuted = verdict if isinstance(verdict, Refuted) else None
         answered = {
             "tolerance": tolerance,
-            "point": named(refuted.point, a) if refuted is not None else None,
+            "point": row_of(refuted.point, a) if refuted is not None else None,
             "answers": list(refuted.answers) if refuted is not None else None,
             "differences": None if found is None else _document(found, a),
             "certificate": saved,
@@ -92,11 +93,18 @@ def compare(
 
 
 def _tell_differences(refuted: Refuted, found: Differences | None, model: BaseMixture) -> None:
+    from moet.model.text import printable
+
     typer.echo("refuted: the models differ")
     points = [(refuted.point, refuted.answers)] if found is None else zip(found.points, found.answers, strict=True)
     for point, answers in points:
-        at = ", ".join(f"{name}={value:.6g}" for name, value in (named(point, model) or {}).items())
+        row = row_of(point, model) or {}
+        at = ", ".join(f"{printable(name)}={_cell(value)}" for name, value in row.items())
         typer.echo(f"  {_told(answers[0])} / {_told(answers[1])} at {at}")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else cell(value)
 
 
 def _told(answer: Any) -> str:
@@ -105,7 +113,7 @@ def _told(answer: Any) -> str:
 
 def _document(found: Differences, mixture: BaseMixture) -> dict[str, Any]:
     return {
-        "points": [named(point, mixture) for point in found.points],
+        "points": [row_of(point, mixture) for point in found.points],
         "answers": [list(pair) for pair in found.answers],
         "complete": found.complete,
         "unseen": found.unseen,

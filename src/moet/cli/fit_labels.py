@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from moet.cli.fitted import Fitted, Rows, Wanted
 from moet.cli.output import say
-from moet.distill.distilled_classifier import DistilledClassifier, recombined
+from moet.distill.distilled_classifier import DistilledClassifier, default_teacher, recombined
+from moet.distill.table_sizes import choose_distilled
 from moet.errors import InputError
 from moet.model.classifier import MoETClassifier
 from moet.model.digits import EXACT, MOST_ROWS, rounded, simplify
+from moet.model.file import as_mixture
 from moet.model.short_gate import evenly
 from moet.model.sizes import choose_size
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moet.model.mixture import Mixture
+    from moet.model.sizes import Chosen
 
 MADE_ROWS = 5_000
 """Rows made of those of the table, on which a model keeps its answers when its numbers are rounded."""
@@ -31,23 +33,13 @@ MADE_ROWS = 5_000
 def fitted_to_labels(rows: Rows, wanted: Wanted, distill: bool, settings: dict[str, Any]) -> Fitted:
     """Fit trees to labels; ``settings`` are what else the user wants of a :class:`moet.MoETClassifier`."""
     X, y = rows.to_fit
-    shared: dict[str, Any] = {"prediction": wanted.prediction, "seed": wanted.seed}
-    chosen = None
-    if wanted.finds_size:
-        chosen = choose_size(X, y, budget=wanted.budget, settings=settings, verbose=1, **shared)
-    asked = {"prediction": wanted.prediction, "random_state": wanted.seed} | settings
-    student = MoETClassifier(*wanted.size_or(4, 3), **asked) if chosen is None else clone(chosen.estimator)
-    student.set_params(verbose=1)
+    chosen, estimator = (_distilled if distill else _trained)(X, y, wanted, settings)
+    student = estimator.student_ if distill else estimator
     document: dict[str, Any] = {"teacher": None, "log_likelihood": None}
     report: dict[str, str] = {}
     if distill:
-        say("fitting the large mixture first")
-        distilled = DistilledClassifier(student, random_state=wanted.seed).fit(X, y)
-        student = distilled.student_
-        document["teacher"] = _compared(student.mixture_, distilled.teacher_.mixture_, rows)
+        document["teacher"] = _compared(student.mixture_, as_mixture(estimator.teacher_), rows)
         report["teacher"] = _teacher_in_words(document["teacher"])
-    else:
-        student = student.fit(X, y) if chosen is None else chosen.estimator
     mixture = replace(_finished(student.mixture_, X, wanted.digits, wanted.seed), schema=rows.schema)
     if wanted.prediction == "soft":
         likelihood = _log_likelihood(mixture, X.to_numpy(), y)
@@ -58,6 +50,39 @@ def fitted_to_labels(rows: Rows, wanted: Wanted, distill: bool, settings: dict[s
     return Fitted(
         mixture, "accuracy", "accuracy", lambda some: float(correct[some].mean()), chosen, document, report
     )  # fmt: skip
+
+
+def _trained(
+    X: pd.DataFrame, y: NDArray[Any], wanted: Wanted, settings: dict[str, Any]
+) -> tuple[Chosen[MoETClassifier] | None, MoETClassifier]:
+    """A classifier of these labels, and how its size was found if it is not given."""
+    if not wanted.finds_size:
+        return None, _student(wanted, settings).fit(X, y)
+    chosen = choose_size(X, y, settings=settings, **_how(wanted))
+    return chosen, chosen.estimator
+
+
+def _distilled(
+    X: pd.DataFrame, y: NDArray[Any], wanted: Wanted, settings: dict[str, Any]
+) -> tuple[Chosen[DistilledClassifier] | None, DistilledClassifier]:
+    """The same of one that learns what a large mixture answers."""
+    say("fitting the large mixture first")
+    if not wanted.finds_size:
+        return None, DistilledClassifier(_student(wanted, settings), random_state=wanted.seed).fit(X, y)
+    teacher = default_teacher(len(X)).set_params(random_state=wanted.seed).fit(X, y)
+    chosen = choose_distilled(X, y, teacher, settings=settings, **_how(wanted))
+    return chosen, chosen.estimator
+
+
+def _how(wanted: Wanted) -> dict[str, Any]:
+    """How a size is looked for."""
+    return {"prediction": wanted.prediction, "budget": wanted.budget, "seed": wanted.seed, "verbose": 1}
+
+
+def _student(wanted: Wanted, settings: dict[str, Any]) -> MoETClassifier:
+    """Of the size that was asked for."""
+    size = wanted.size_or(4, 3)
+    return MoETClassifier(*size, prediction=wanted.prediction, random_state=wanted.seed, verbose=1, **settings)
 
 
 def directions(monotone: list[str], classes: list[Any]) -> dict[str, int]:

@@ -76,7 +76,8 @@ class Rows:
     ) -> Rows:
         """Encode all columns but the target, and choose the rows to test on at random."""
         schema = Schema.of(table.drop(columns=target), category)
-        X = pd.DataFrame(schema.encode(table), columns=list(schema.feature_names))
+        features = schema.encode(table)
+        X = pd.DataFrame(features, columns=list(schema.feature_names), copy=False)  # a large table is not copied
         order = np.random.default_rng(seed).permutation(len(y))
         n_test = int(test_fraction * len(y))
         return cls(X, y, schema, np.sort(order[n_test:]), np.sort(order[:n_test]))
@@ -140,5 +141,5 @@ def tell(fitted: Fitted, rows: Rows, output: Path, as_json: bool) -> None:
         report[f"test {fitted.what}"] = f"{test:.4f} ({len(rows.test)} rows)"
     report |= fitted.report
     if chosen is not None:
-        report |= size_report(chosen.front, chosen.taken, chosen.tolerance, fitted.what)
+        report |= size_report(chosen.front, chosen.taken, chosen.tolerance, chosen.what)
     print_report(report | {"size": size_in_words(mixture.size), "saved to": str(output)})

@@ -49,6 +49,8 @@ def size_report(front: Sequence[Tried], taken: int | None, tolerance: float | No
         say(line)
     best = max(one.score for one in front)
     why = f"the smallest within {tolerance:.3g} of the best {what} ({best:.4g})"
+    if front[taken].boosted:
+        why = f"nothing small is within {tolerance:.3g} of the best {what} ({best:.4g})"
     if taken != smallest_within(front, tolerance):
         why = f"the most faithful: none earned visibly more than chance (best {best:.4g})"
     return {"size taken": f"{front[taken].name}, {why}"}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    model: Annotated[Path, typer.Argument(help="Model file of a hard mixture.")],
+    model: Annotated[Path, typer.Argument(help="Model file.")],
     system: Annotated[
         str | None, typer.Option(help="System to act on: its name, such as cartpole, or its file.")
     ] = None,

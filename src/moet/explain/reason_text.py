@@ -23,8 +23,28 @@ SMALLEST_WEIGHT = 0.005
 
 def describe(why: Why) -> str:
     """Reasons as several lines, without a line break at the end."""
-    parts = [_headline(why), *_gate(why), *_votes(why), *_path(why, why.opinions[0]), *_closest(why)]
-    return "\n".join(parts)
+    chosen = _even_vote(why) if _is_even(why) else [*_gate(why), *_votes(why), *_path(why, why.opinions[0])]
+    return "\n".join([_headline(why), *chosen, *_closest(why)])
+
+
+def _is_even(why: Why) -> bool:
+    """Whether many experts have the same weight, so that neither gate nor any one of them says much."""
+    weights = {opinion.weight for opinion in why.opinions}
+    return why.prediction == "soft" and len(weights) == 1 and weights.pop() < SMALLEST_WEIGHT
+
+
+def _even_vote(why: Why) -> Iterator[str]:
+    """For which answer how many experts of equal weight are, and by how much."""
+    yield ""
+    yield "gate: all experts have the same weight"
+    yield ""
+    yield "votes:"
+    rows = []
+    for c, label in enumerate(why.classes):
+        own = [one for one in why.opinions if one.probabilities.index(max(one.probabilities)) == c]
+        mean = math.fsum(one.probabilities[c] for one in why.opinions) / len(why.opinions)
+        rows.append([printable(str(label)), str(len(own)), probability(mean)])
+    yield from _table(["", "experts for it", "mean vote"], rows)
 
 
 def describe_law(why: WhyLaw) -> str:

@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 GATE_ROWS = 250_000
 """The gate has few parameters: of a larger table it learns from so many rows only, which bounds its memory."""
 
-KEPT_SINGLES = 2**28
-"""Numbers of the other rows that are kept as the gate sees them, a gigabyte; what is beyond is made when needed."""
+KEPT_SINGLES = 2**26
+"""Numbers of the other rows that are kept as the gate sees them; what is beyond is made when needed."""
 
 HARD_SHARE = 0.95
 """In the hard phase the winner of the gate gets this share of a row; the rest follows the softmax."""

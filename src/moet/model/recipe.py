@@ -142,7 +142,8 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
     score, snapshot = found
     trial = Trial(snapshot.freeze(scaler, settings), training.table, judge.table) if held_out.any() else None
     if regrows:  # the held-out rows have done their work and may now teach
-        snapshot = regrown(prepared(np.arange(len(table))), snapshot)
+        everything = TrainingRows(table, bins, scaler, wanted.max_depth, smoothing)
+        snapshot = regrown(everything, snapshot)
     return Trained(snapshot.freeze(scaler, settings), score, best.log_likelihoods, best.converged, trial)
 
 

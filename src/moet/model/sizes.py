@@ -22,6 +22,8 @@ SIZES = ((2, 0), (2, 1), (2, 2), (4, 2), (4, 3), (8, 3), (8, 4), (8, 6), (8, 9),
 WIDE_SIZES = ((16, 0), (32, 0), (32, 2))
 """Many linear pieces with few leaves behind each, for classes that are clusters; taken only if nothing else does."""
 
+LINEAR: dict[str, Any] = {"max_depth": 0, "init": "linear", "n_init": 1}
+
 PATIENCE = 3
 """So many sizes in a row that bring nothing end the search."""
 
@@ -66,6 +68,7 @@ def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
 
     One that plays a game of its own tells nothing of its teacher, and is taken only if all of them do.
     A gate of many experts is harder to read than leaves are: where only ``WIDE_SIZES`` do, the best of them is taken.
+    Of boosted ones, whose thousands of leaves nobody reads, the first is.
     """
     least = max(one.score for one in tried) - tolerance
     good = [k for k, one in enumerate(tried) if one.score >= least]
@@ -73,7 +76,8 @@ def smallest_within(tried: Sequence[Tried], tolerance: float) -> int:
     usual = [k for k in good if not _is_wide(tried[k])]
     if not usual:
         return max(good, key=lambda k: tried[k].score)
-    return min(usual, key=lambda k: (tried[k].leaves, -tried[k].score, k))
+    readable = [k for k in usual if not tried[k].boosted]
+    return min(readable, key=lambda k: (tried[k].leaves, -tried[k].score, k)) if readable else usual[0]
 
 
 def _is_wide(one: Tried) -> bool:
@@ -102,13 +106,16 @@ class Chosen(Generic[E]):
     taken : int
         Which of them was chosen.
     tolerance : float
-        Accuracy, or R², that it may be below the best of them.
+        What it may be below the best of them.
+    what : str
+        How they were compared: accuracy, fidelity or R².
     """
 
     estimator: E
     front: tuple[Tried, ...]
     taken: int
     tolerance: float
+    what: str
 
 
 @dataclass(frozen=True)
@@ -161,12 +168,12 @@ class Contest(Generic[E]):
                 tolerance = self.tolerance(max(tried, key=lambda one: one.score))
                 if tried[-1].score >= self.enough:
                     break
-                if stalled(tried, tolerance):
+                if stalled(tried, 0.0):  # steps below the tolerance add up
                     waiting = []
                 if _is_wide(tried[-1]) and tried[-1].score < max(one.score for one in tried) - tolerance:
                     further = []
         taken = smallest_within(tried, tolerance)
-        return Chosen(clone(asked[taken]).fit(X, y), tuple(tried), taken, tolerance)
+        return Chosen(clone(asked[taken]).fit(X, y), tuple(tried), taken, tolerance, self.what)
 
 
 def choose_size(
@@ -183,7 +190,8 @@ def choose_size(
 
     The tolerance is half a point of accuracy, or, of hard mixtures, one standard error of the best if that is more.
     Of hard ones, a linear start with one leaf per class is tried, too, and many experts with few leaves, which are
-    taken if no other does. Who wants a soft one wants accuracy: large boosted ones are tried.
+    taken if no other does. Who wants a soft one wants accuracy: large boosted ones are tried, a sum of trees, which is
+    taken if it is within the tolerance, and one with a linear start, about which less can be proved.
 
     Parameters
     ----------
@@ -210,30 +218,28 @@ def choose_size(
     """
     rows, labels = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64), np.asarray(y)
     chosen_by_user = dict(settings or {}, prediction=prediction, random_state=seed)
-    students = [MoETClassifier(*size, **chosen_by_user) for size in candidate_sizes(len(np.unique(y)))]
-    further = _further(prediction, len(y), len(np.unique(y)), chosen_by_user)
-    large = [MoETClassifier(**one | chosen_by_user) for one in further]
+    students, further = candidates(labels, chosen_by_user)
+    if prediction == "soft":
+        boosted = [] if chosen_by_user.get("monotone") else large_settings(len(labels))
+        boosted.sort(key=lambda one: "init" in one)  # sums of trees first: a gate that is uniform can be reasoned about
+        further = [MoETClassifier(**one | chosen_by_user) for one in boosted]
     contest = Contest[MoETClassifier](
-        judge=lambda student, parts: _tried(student, rows, labels, parts),
+        judge=lambda student, parts: held_out_score(student, rows, labels, parts),
         what="accuracy",
         enough=1.0,
         tolerance=lambda best: POINTS if prediction == "soft" else max(POINTS, best.error),
     )
-    return contest.run(students, X, y, budget=budget, seed=seed, verbose=verbose, large=large)
+    return contest.run(students, X, y, budget=budget, seed=seed, verbose=verbose, large=further)
 
 
-def _further(prediction: Prediction, n_rows: int, n_classes: int, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is tried after all sizes: many experts of a hard mixture, and large boosted soft ones."""
-    if prediction == "soft":
-        return [] if chosen.get("monotone") else large_settings(n_rows)
-    linear = {
-        "n_experts": n_classes,
-        "max_depth": 0,
-        "init": "linear",
-        "n_init": 1,
-    }  # logistic regression, to begin with
-    wide = [{"n_experts": experts, "max_depth": depth} for experts, depth in WIDE_SIZES]
-    return [linear, *wide] if 2 < n_classes <= WIDE_SIZES[-1][0] else wide
+def candidates(y: NDArray[Any], chosen: dict[str, Any]) -> tuple[list[MoETClassifier], list[MoETClassifier]]:
+    """The usual sizes, and what is tried after them where experts answer alone: a linear start, and many experts."""
+    n_classes = len(np.unique(y))
+    further: list[dict[str, Any]] = [{"n_experts": experts, "max_depth": depth} for experts, depth in WIDE_SIZES]
+    if 2 < n_classes <= WIDE_SIZES[-1][0]:  # logistic regression, to begin with
+        further.insert(0, dict(LINEAR, n_experts=n_classes))
+    usual = [MoETClassifier(*size, **chosen) for size in candidate_sizes(n_classes)]
+    return usual, [MoETClassifier(**one | chosen) for one in further]
 
 
 def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -247,7 +253,18 @@ def held_out_parts(n_rows: int, rng: np.random.Generator) -> Iterator[NDArray[np
         yield from np.array_split(order, FOLDS)
 
 
-def _tried(student: MoETClassifier, X: Any, y: NDArray[Any], parts: Sequence[NDArray[np.int64]]) -> Tried:
+def held_out_score(student: Any, X: Any, y: NDArray[Any], parts: Sequence[NDArray[np.int64]]) -> Tried:
+    """How a classifier that makes a mixture does on the parts that it is not fitted to.
+
+    Parameters
+    ----------
+    student : MoETClassifier, or DistilledClassifier of one
+    X : DataFrame or array of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+        The answers that are right.
+    parts : sequence of arrays
+        Rows to hold out, part by part.
+    """
     from sklearn.utils.class_weight import compute_sample_weight
 
     right, leaves = [], []
@@ -257,6 +274,7 @@ def _tried(student: MoETClassifier, X: Any, y: NDArray[Any], parts: Sequence[NDA
         mixture = clone(student)._fit_answers(_taken(X, kept), y[kept]).mixture_.prune()
         right.append(mixture.predict(_taken(X, held_out)) == y[held_out])
         leaves.append(mixture.size.leaves)
+    student = getattr(student, "student", student)
     weight = compute_sample_weight(student.class_weight, y)[np.concatenate(parts)]
     weight /= weight.sum()
     accuracy = float(weight @ np.concatenate(right))

@@ -3,6 +3,7 @@
 import { bar, byId, classChip, html } from "../../web/dom.js";
 import { percent, shown } from "../../web/numbers.js";
 import { outputTable } from "./laws.js";
+import { isEven } from "./words.js";
 
 function updateOutputs(page) {
   const part = (model, i) => {
@@ -37,7 +38,8 @@ export function updateAnswer(page) {
       const fact = page.facts[i];
       const order = Array.from(fact.probabilities.keys()).sort((a, b) => fact.probabilities[b] - fact.probabilities[a]);
       const role = model.isHard ? "answered by" : "vote led by";
-      const by = model.nExperts === 1 ? "decision tree" : `${role} expert ${fact.expert}`;
+      const led = isEven(model, fact) ? `vote of ${model.nExperts} experts` : `${role} expert ${fact.expert}`;
+      const by = model.nExperts === 1 ? "decision tree" : led;
       return html(
         "div",
         { class: "answer" },

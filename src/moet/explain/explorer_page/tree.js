@@ -114,8 +114,10 @@ export class TreePanel {
     if (entry.open) {
       const feature = page.features[model.feature[entry.node]];
       const [value, limit] = shownApart(page.x[model.feature[entry.node]], model.threshold[entry.node]);
-      const text = svg("text", { class: `test${lit}`, x: x + 11, y: y + 4 }, `${feature.name} ≤ ${limit}`);
-      if (entry.lit) text.append(svg("tspan", { class: "faint", dx: 6 }, `is ${value}`));
+      const plain = feature.choice; // a category, yes where the input is of another one
+      const test = plain ? `${plain[0]} is not ${plain[1]}` : `${feature.name} ≤ ${limit}`;
+      const text = svg("text", { class: `test${lit}`, x: x + 11, y: y + 4 }, test);
+      if (entry.lit && !plain) text.append(svg("tspan", { class: "faint", dx: 6 }, `is ${value}`));
       const mark = svg("circle", { class: `inner${lit}`, cx: x, cy: y, r: 4.5 });
       const foldable = this.unfolded.has(entry.node) && !entry.lit;
       return svg("g", foldable ? this.button(entry.node, `Fold up: ${feature.name}`) : {}, mark, text);

@@ -10,7 +10,10 @@ const MOST_TERMS = 8;
 function contest(page, model, expert, rival, x) {
   const weight = (j, k) => model.weights[j * model.nFeatures + k];
   const terms = page.features
-    .map((feature, k) => ({ name: feature.name, weight: weight(expert, k) - weight(rival, k), x: x[k] }))
+    .map(({ name, choice }, k) => {
+      const term = choice ? `[${choice[0]} is ${choice[1]}]` : name;
+      return { name: term, weight: weight(expert, k) - weight(rival, k), x: x[k] };
+    })
     .filter((term) => term.weight !== 0);
   const needed = model.bias[rival] - model.bias[expert];
   if (!terms.length) return null;
@@ -60,9 +63,17 @@ function conditionNote(page, { feature, low, high }) {
   return `is ${shownApart(value, limit)[0]}, ${shown(Math.abs(value - limit), 3)} from the limit`;
 }
 
+/** Whether all experts have the same say in a vote, so that none of them leads. */
+export function isEven(model, fact) {
+  return !model.isHard && fact.shares.every((share) => share === fact.shares[0]);
+}
+
 export function updateWords(page, model, fact) {
   const lines = [];
-  if (model.nExperts > 1) {
+  const even = model.nExperts > 1 && isEven(model, fact);
+  if (even) {
+    lines.push(html("p", {}, `All ${model.nExperts} experts have the same say. The first of them is shown.`));
+  } else if (model.nExperts > 1) {
     const rivals = Array.from(fact.logits.keys()).filter((j) => j !== fact.expert);
     const rival = rivals.sort((a, b) => fact.logits[b] - fact.logits[a] || a - b)[0];
     const inequality = contest(page, model, fact.expert, rival, page.x);

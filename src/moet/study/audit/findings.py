@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
+from moet.model.dataframes import as_pandas
 from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
 from moet.progress import progress_bar
@@ -20,6 +21,9 @@ from moet.verify.rows.robustness import robust
 
 RADII = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Shares of the ranges by which the columns of a row may change."""
+
+SHARE_ROWS = 4_000
+"""So many rows of the table say how often a change of a column changes the answer."""
 
 MOST_GROUPS = 12
 BINS = 10
@@ -78,7 +82,7 @@ def audit(
     Parameters
     ----------
     model : Mixture, classifier or model file
-        A hard one with a schema.
+        A hard one, or a sum of trees, with a schema.
     table : DataFrame
         Rows in the columns of the schema.
     labels : array, optional
@@ -104,12 +108,12 @@ def audit(
     wanted = mixture.classes.tolist()[0] if answer is None else answer
     names = [column.name for column in mixture.schema.columns] if columns is None else list(columns)
     limits: dict[str, Any] = {"cpu_limit": cpu_limit, "seed": seed}
-    findings = []
+    draw = np.random.default_rng(seed).permutation(len(X))
+    findings, some = [], as_pandas(table).iloc[np.sort(draw[:SHARE_ROWS])]
     with progress_bar("moet audit", len(names) + len(RADII), shown=verbose) as advance:
         for name in names:
-            findings.append(
-                Finding(f"A change of {name} alone never changes the answer.", ignores(mixture, [name], **limits))
-            )
+            verdict: Verdict = ignores(mixture, [name], table=some, **limits)
+            findings.append(Finding(f"A change of {name} alone never changes the answer.", verdict))
             if mixture.schema.place(name).column.kind != "category":
                 for direction, more in (("increasing", "more"), ("decreasing", "less")):
                     verdict = monotone(mixture, name, direction=direction, answer=wanted, **limits)  # type: ignore[arg-type]
@@ -117,7 +121,7 @@ def audit(
                         Finding(f"{more.capitalize()} {name} never takes the answer {wanted} away.", verdict)
                     )
             advance(name)
-        chosen = np.sort(np.random.default_rng(seed).permutation(len(X))[:rows])
+        chosen = np.sort(draw[:rows])
         curve = []
         for radius in RADII:
             curve.append((radius, robust(mixture, X[chosen], radius, **limits)))

@@ -79,7 +79,7 @@ def _refutation(finding: Finding) -> str:
         f"<td>{escape(str(b))}</td></tr>"
         for name, a, b in lines
     )
-    share = "" if verdict.share is None else f" It does for {verdict.share:.1%} of random possible rows."
+    share = "" if verdict.share is None else f" It does for {verdict.share:.1%} of the table's rows."
     return (
         f"<details><summary>Not so: {escape(finding.question)}{share}</summary>"
         f'<div class="scroll"><table><tbody>{body}</tbody></table></div></details>'
@@ -151,11 +151,16 @@ def _groups(found: Audit) -> str:
     return _table(["column", "value", "rows", *(f"answered {label}" for label in labels), "accuracy"], rows)
 
 
+def _number(value: float | None) -> str:
+    """A limit as it stands in the table: whole numbers whole."""
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
 def _columns(found: Audit) -> str:
     assert found.mixture.schema is not None
     rows = []
     for column in found.mixture.schema.columns:
-        reach = ", ".join(column.labels) if column.labels else f"{column.low:g} to {column.high:g}"
+        reach = ", ".join(column.labels) if column.labels else f"{_number(column.low)} to {_number(column.high)}"
         rows.append([column.name, column.kind, reach, column.unit])
     return _table(["column", "kind", "values", "unit"], rows)
 

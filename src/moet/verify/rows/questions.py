@@ -46,7 +46,8 @@ def decidable_model(model: Any) -> Mixture:
     if is_soft(mixture) and not is_sum(mixture):
         raise InputError(
             "questions about possible rows are about hard models and sums of trees, and this one is soft, with a gate "
-            f"that is not uniform; {how_to_harden(mixture)}, or boost one with max_iter=0"
+            f"that is not uniform; {how_to_harden(mixture)}, or boost one with "
+            "MoETClassifier(training='boosting', max_iter=0)"
         )
     return mixture
 
