@@ -57,7 +57,7 @@ PLANS = {
     "crossq_HalfCheetah-v5": Plan(
         CrossQ,
         "HalfCheetah-v5",
-        100_000,
+        50_000,
         1,
         {
             "learning_rate": 1e-3,
