@@ -7,7 +7,7 @@
 A row is a teacher, a student and a seed: distilled, perhaps tuned, and played on 100 fresh episodes, on Pendulum 1,000:
 how hard episodes are is luck there, of which 100 leave eight points. Rows that the file has are not made again, so that
 a run may be stopped at any time. MOET_AGENTS holds agents of the public zoo, named algorithm_environment.zip, with
-algorithm_environment.vecnormalize.pkl beside some.
+algorithm_environment.vecnormalize.pkl beside some, and crossq_HalfCheetah-v5.zip of benchmarks/train_agents.py.
 """
 
 import argparse
@@ -16,12 +16,15 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.tree import DecisionTreeRegressor
 
 from moet import MoETRegressor, teachers
 from moet.distill import Teacher, distill, evaluate, tune
 from moet.distill.evaluation import play_report
+from moet.distill.selection import Selection
 from moet.teachers.adapters import checked
 
 EPISODES, REPORT = 100, 12_345
@@ -43,6 +46,8 @@ class Plan:
     rollouts: int = 10
     tuning: int = 0
     selection: int = 50
+    rule: Selection = "reward"
+    tree: int = 0
 
     @property
     def key(self) -> str:
@@ -58,8 +63,8 @@ def plans() -> list[Plan]:
             for importance in ("uniform", "q_gap"):
                 found.append(Plan("importance", f"{agent}_Pendulum-v1", "Pendulum-v1", 4, 0, seed, importance, 12, 5))
     zoo = "trpo_LunarLanderContinuous-v2"
-    found += [Plan("lander", zoo, lander, experts, 0, seed, iterations=8, selection=20)
-              for seed in range(3) for experts in (1, 4)]  # fmt: skip
+    found += [Plan("lander", zoo, lander, experts, 0, seed, iterations=20, selection=20, rule="reward_then_fidelity")
+              for experts in (1, 4) for seed in range(3)]  # fmt: skip
     for seed in range(3):
         for agent in ("tqc", "sac", "ddpg", "ppo"):
             critic = "uniform" if agent == "ppo" else "q_gap"
@@ -71,7 +76,17 @@ def plans() -> list[Plan]:
               for seed in range(3)]  # fmt: skip
     found += [Plan("walker", f"a2c_{walker}", walker, 3, 0, seed, iterations=6, rollouts=5, selection=8)
               for seed in range(3)]  # fmt: skip
+    cheetah = "HalfCheetah-v5"
+    found += [Plan("cheetah", f"crossq_{cheetah}", cheetah, experts, depth, 0, "uniform", 10, 4, 0, 8, "reward", tree)
+              for experts, depth, tree in ((7, 2, 0), (None, 0, 437), (4, 0, 0), (8, 0, 0), (1, 0, 0))]  # fmt: skip
     return found
+
+
+def student_of(plan: Plan) -> Any:
+    """A mixture of laws, one tree with so many constant leaves, or nothing where the size is to be found."""
+    if plan.tree:
+        return DecisionTreeRegressor(max_leaf_nodes=plan.tree, random_state=plan.seed)
+    return None if plan.experts is None else MoETRegressor(plan.experts, plan.depth)
 
 
 def teacher_of(plan: Plan) -> Teacher:
@@ -102,10 +117,9 @@ def measured(policy, teacher, guided) -> dict:
 def row(plan: Plan) -> dict:
     teacher = teacher_of(plan)
     begin = time.process_time()
-    student = None if plan.experts is None else MoETRegressor(plan.experts, plan.depth)
     run = distill(
-        teacher, plan.env, student, iterations=plan.iterations, rollouts_per_iteration=plan.rollouts,
-        importance=plan.importance, selection="reward", selection_episodes=plan.selection, seed=plan.seed,
+        teacher, plan.env, student_of(plan), iterations=plan.iterations, rollouts_per_iteration=plan.rollouts,
+        importance=plan.importance, selection=plan.rule, selection_episodes=plan.selection, seed=plan.seed,
     )  # fmt: skip
     seconds = time.process_time() - begin
     guided = play_report(checked(teacher, run.policy.task), run.policy.task, MANY.get(plan.env, EPISODES), REPORT)
@@ -123,9 +137,10 @@ def show(rows: dict) -> None:
     groups: dict[tuple, list] = {}
     for plan in plans():
         if plan.key in rows:
-            group = (plan.table, plan.agent, plan.experts, plan.depth, plan.importance)
+            size = f"tree of {plan.tree}" if plan.tree else f"E{plan.experts}-D{plan.depth}"
+            group = (plan.table, plan.agent, size, plan.importance)
             groups.setdefault(group, []).append(rows[plan.key])
-    for (table, agent, experts, depth, importance), members in groups.items():
+    for (table, agent, size, importance), members in groups.items():
         for stage in ("distilled", "tuned"):
             seen = [member[stage] for member in members if stage in member]
             if not seen:
@@ -139,7 +154,7 @@ def show(rows: dict) -> None:
             mean = np.mean([one["reward"] for one in seen])
             seconds = np.mean([member["distilling" if stage == "distilled" else "tuning"] for member in members])
             print(
-                f"| {table} | {agent} E{experts}-D{depth} {importance} | {stage} | {numbers} | {teacher:.1f} | "
+                f"| {table} | {agent} {size} {importance} | {stage} | {numbers} | {teacher:.1f} | "
                 f"{mean:.1f} | {rewards} | {worst:.1f} | {r2} | {regret} | {seconds:.0f} s |"
             )
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import torch
 from harness import cpu_seconds
-from sb3_contrib import TRPO
+from sb3_contrib import TRPO, CrossQ
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_util import make_vec_env
 
@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     steps: int
     places: int
     settings: dict[str, Any]
+    seed: int = SEED
 
 
 PLANS = {
@@ -53,14 +54,27 @@ PLANS = {
             "batch_size": 128,
         },
     ),
+    "crossq_HalfCheetah-v5": Plan(
+        CrossQ,
+        "HalfCheetah-v5",
+        50_000,
+        1,
+        {
+            "learning_rate": 1e-3,
+            "learning_starts": 5000,
+            "batch_size": 256,
+            "policy_kwargs": {"net_arch": {"pi": [256, 256], "qf": [256, 256]}},
+        },
+        seed=0,
+    ),
 }
 
 
 def train(name: str, path: Path) -> None:
     """Train the agent ``name`` and save it."""
     plan = PLANS[name]
-    places = make_vec_env(plan.env, plan.places, seed=SEED) if plan.places > 1 else gymnasium.make(plan.env)
-    agent = plan.algorithm("MlpPolicy", places, seed=SEED, device="cpu", **plan.settings)
+    places = make_vec_env(plan.env, plan.places, seed=plan.seed) if plan.places > 1 else gymnasium.make(plan.env)
+    agent = plan.algorithm("MlpPolicy", places, seed=plan.seed, device="cpu", **plan.settings)
     _, seconds = cpu_seconds(lambda: agent.learn(plan.steps))
     agent.save(path)
     print(f"{name}: {plan.steps} steps, {seconds:.0f} CPU s", flush=True)

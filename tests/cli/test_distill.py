@@ -134,6 +134,8 @@ def test_watch_writes_a_film(run, policy, tmp_path):
         (("cartpole", "--arrays", "missing.npz"), "missing.npz"),
         (("cartpole", "--tree", "3", "--hard"), "--hard is about experts"),
         (("cartpole", "--tree", "3", "--boosted"), "--boosted is about experts"),
+        (("cartpole", "--tree", "3", "--experts", "2"), "--experts is about experts"),
+        (("cartpole", "--tree", "3", "--depth", "2"), "--depth is about experts"),
         (("cartpole", "--hard", "--boosted"), "vote together"),
         (("cartpole", "--selection", "luck"), "is not one of 'reward'"),
     ],

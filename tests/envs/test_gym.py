@@ -7,6 +7,7 @@ import pytest
 
 from moet.envs import resolve
 from moet.envs.gym import GymBatch, make_env
+from moet.envs.mujoco import quiet_mujoco
 from moet.errors import TaskError
 
 from .players import assert_same_episodes, at_random
@@ -166,3 +167,20 @@ def test_atari_games_are_found() -> None:
     env = make_env("ALE/Pong-v5")
     assert env.observation_space.shape == (210, 160, 3)
     env.close()
+
+
+def test_mujoco_does_not_complain_of_the_robots_of_gymnasium(tmp_path, monkeypatch, capfd):
+    mujoco = pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    make_env("HalfCheetah-v5").close()
+    assert capfd.readouterr().err == ""
+    assert list(tmp_path.iterdir()) == []
+    assert mujoco.get_mju_user_warning() is None
+
+
+def test_other_warnings_of_mujoco_are_heard(capfd):
+    mujoco = pytest.importorskip("mujoco")
+    with quiet_mujoco("HalfCheetah-v5"):
+        mujoco.get_mju_user_warning()("the sky is falling")
+        mujoco.get_mju_user_warning()("word is deprecated")
+    assert capfd.readouterr().err == "the sky is falling\n"

@@ -225,9 +225,15 @@ def _check_student(
     """Refuse options that do not go together, before anything is imported."""
     if hard and boosted:
         raise InputError("--boosted experts vote together; with --hard one of them answers alone")
-    if tree is not None and (hard is not None or boosted):
-        name = "boosted" if boosted else "hard" if hard else "soft"
-        raise InputError(f"--{name} is about experts; a single --tree has none")
+    about_experts = {
+        "boosted": boosted,
+        "hard": hard is True,
+        "soft": hard is False,
+        "experts": experts is not None,
+        "depth": depth is not None,
+    }
+    if tree is not None and (told := [name for name, given in about_experts.items() if given]):
+        raise InputError(f"--{told[0]} is about experts; a single --tree has none")
     if budget is not None and (tree is not None or boosted or experts is not None or depth is not None):
         raise InputError("--budget is for finding a size; leave out the size, or take fewer --iterations")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -19,7 +20,7 @@ from moet.distill.evaluation import agreement
 from moet.distill.far_below import warn_if_far_below
 from moet.distill.outcome import Distillation, Iteration
 from moet.distill.policy import Policy
-from moet.distill.selection import Score, Selection, ranking
+from moet.distill.selection import Score, Selection, ranking, undecided
 from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
 from moet.distill.useless import reward_of_chance, warn_if_useless
@@ -37,6 +38,9 @@ FINALISTS = 5
 
 FINAL_EPISODES = 4
 """How many times as many episodes they play then."""
+
+OVERTIME = ((3, 2), (2, 4))
+"""The best few of them whose rewards luck may have ordered play until they have had so many times as many again."""
 
 COMPARED = 20
 """In so many of them the teacher plays, too: enough to see that a student ended far below it."""
@@ -171,8 +175,31 @@ class Run:
         """The best of the best few on other episodes, and its number."""
         order = sorted(ranking([it.score for it in self.history], self.settings.selection)[:finalists])
         finals = [self._final(self.model(k)) for k in order]
-        winner = ranking([final.score for final in finals], self.settings.selection)[0]
+        winner = self._winner(finals)
         return order[winner], finals[winner]
+
+    def _winner(self, finals: Sequence[_Final]) -> int:
+        """The best of them; those whose rewards luck may have ordered play on."""
+        running = dict(enumerate(finals))
+        for most, times in OVERTIME:
+            ranked = self._ranked(running)
+            close = undecided([running[k].episodes.returns for k in ranked[:most]])
+            if len(close) < 2 or self.settings.selection == "fidelity_then_size":
+                return ranked[0]
+            running = {k: self._played_on(running[k], times) for k in sorted(ranked[place] for place in close)}
+        return self._ranked(running)[0]
+
+    def _ranked(self, running: Mapping[int, _Final]) -> list[int]:
+        order = ranking([final.score for final in running.values()], self.settings.selection)
+        return [list(running)[place] for place in order]
+
+    def _played_on(self, final: _Final, times: int) -> _Final:
+        """The same student after ``times`` as many episodes as all finalists play."""
+        count = FINAL_EPISODES * self.settings.selection_episodes
+        played = len(final.episodes.returns)
+        seeds = self._seeds(Purpose.FINAL_SELECTION, times * count - played, start=played)
+        episodes = final.episodes.followed_by(self._play(Policy(final.model, self.task), seeds))
+        return _Final(final.model, self._score(final.model, episodes), episodes)
 
     def teacher_reward(self) -> float:
         """Mean reward of the teacher on the episodes that the best students meet again on."""

@@ -16,6 +16,10 @@ within one standard error of the highest. ``"harmonic"``: the highest harmonic m
 to 0 … 1 between the worst and the best of those compared, so that among a few close ones reward decides."""
 
 
+CLEAR = 2.0
+"""Standard errors of a difference of rewards from which on it is not called luck."""
+
+
 @dataclass(frozen=True)
 class Score:
     """How a student did on the episodes it is selected by.
@@ -58,3 +62,20 @@ def ranking(scores: Sequence[Score], selection: Selection) -> list[int]:
             mean = 2 * rescaled * fidelity / np.maximum(rescaled + fidelity, np.finfo(float).tiny)
             keys = (-mean, -fidelity)
     return [int(k) for k in np.lexsort((-np.arange(len(scores)), *keys[::-1]))]
+
+
+def undecided(returns: Sequence[NDArray[np.float64]]) -> list[int]:
+    """Who cannot be told from the first by what all earned in the same episodes, the first among them.
+
+    Those who earn the same in every episode are told apart by nothing that is played, and so they are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> safe, rash, poor = np.full(100, 260.0), np.append(np.full(99, 262.0), 10.0), np.full(100, 200.0)
+    >>> undecided([rash, safe, poor, rash])
+    [0, 1]
+    """
+    leads = [returns[0] - other for other in returns[1:]]
+    luck = [CLEAR * lead.std() / np.sqrt(len(lead)) for lead in leads]
+    return [0, *(k for k, lead in enumerate(leads, 1) if abs(lead.mean()) <= luck[k - 1] and lead.any())]

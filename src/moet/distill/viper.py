@@ -88,7 +88,7 @@ def distill(
         Which student is kept; see :data:`moet.distill.selection.Selection`.
     selection_episodes : int, optional
         Episodes that each student is judged on; by default what the task says: 50, or 2 long ones. The best few play
-        four times as many again.
+        four times as many again, and play on where luck may have ordered their rewards.
     digits : int, optional
         Significant digits of the numbers of the policy that is kept. By default as few as cost nothing: at most one
         standard error of the reward, and 0.2 % of fidelity and of the answers. 17 leaves them as they were learned.

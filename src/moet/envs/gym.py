@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from moet.envs.box import ActionBox
 from moet.envs.checks import check_actions, check_finite, check_seeds
+from moet.envs.mujoco import quiet_mujoco
 from moet.envs.spaces import as_rows, choices, is_one_choice
 from moet.envs.task import Floats, Step
 from moet.errors import TaskError
@@ -65,7 +66,7 @@ def make_env(
     if render_mode is not None:  # an environment that draws nothing need not know the word
         options |= {"render_mode": render_mode}
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), quiet_mujoco(env_id):
             # Box2D crashes the interpreter while it is imported where warnings are errors
             warnings.filterwarnings("ignore", message="builtin type swig", category=DeprecationWarning)
             # that there is a newer version: who names the old one has an agent of it

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import NamedTuple
 
 LEG = ("thigh", "leg", "foot")
@@ -45,3 +49,25 @@ ROBOTS = {
     "Walker2d-v5": _walking(LEGS),
     "HalfCheetah-v5": _walking(PAWS),
 }
+
+
+@contextmanager
+def quiet_mujoco(env_id: str) -> Iterator[None]:
+    """While an environment is made, MuJoCo does not say that words in its description are out of date.
+
+    Otherwise it says so on stderr and in a file in the current folder, for each of the hundreds that a run makes.
+    """
+    import gymnasium
+
+    spec = gymnasium.registry.get(env_id)
+    if spec is not None and "mujoco" in str(spec.entry_point):
+        with suppress(ImportError):  # what is missing is told where the environment is made
+            import_module("mujoco")
+    library = sys.modules.get("mujoco")
+    before = getattr(library, "get_mju_user_warning", lambda: None)()
+    listen = getattr(library, "set_mju_user_warning", lambda heard: None)
+    listen(lambda text: None if "deprecated" in text else print(text, file=sys.stderr))
+    try:
+        yield
+    finally:
+        listen(before)

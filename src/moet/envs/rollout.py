@@ -47,6 +47,10 @@ class Episodes:
         """Number of the episode that each step belongs to."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
+    def followed_by(self, others: Episodes) -> Episodes:
+        """These episodes, and then the others."""
+        return _joined([self, others])
+
     def split(self, count: int) -> tuple[Episodes, Episodes]:
         """The first ``count`` episodes, and the others."""
         steps = int(self.lengths[:count].sum())
