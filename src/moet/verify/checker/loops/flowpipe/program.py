@@ -133,9 +133,10 @@ class Program:
         return values
 
     def is_pushed(self, place: int) -> bool:
-        """Whether an entry is a signal, which may change at any time."""
+        """Whether an entry is a signal, which may change at any time, or scheduled and not known exactly."""
         what = self.entries[place][0]
-        return isinstance(what, tuple) and what[0] == "signal" and place not in self._scheduled
+        is_known = all(low == high for low, high in self._scheduled.get(place, [(0, 1)]))
+        return isinstance(what, tuple) and what[0] == "signal" and not is_known
 
     def _entry(self, what: Any, arguments: tuple[int, ...]) -> int:
         key = (what, arguments)
