@@ -18,7 +18,7 @@ from moet.model.file import as_mixture
 from moet.model.large import large_settings
 from moet.model.mixture import Mixture
 
-FEWEST_MADE = 20_000
+FEWEST_MADE = 100_000
 """Rows that are made of a small table; of a larger one, as many as it has."""
 
 SWAPPED = 0.3
@@ -39,7 +39,7 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         What is imitated; by default a large soft mixture trained by boosting. One that is fitted already, of any
         library, goes in as scikit-learn's ``FrozenEstimator(model)``.
     n_made : int, default=None
-        Number of rows that are made; by default as many as the table has, 20,000 at least.
+        Number of rows that are made; by default as many as the table has, 100,000 at least.
     random_state : int, RandomState or None, default=None
         The same seed gives the identical model. It is also given to a student or teacher that has none.
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from moet.distill.distilled_classifier import DistilledClassifier
 from moet.model.mixture import Prediction
-from moet.model.sizes import POINTS, Chosen, Contest, candidates, held_out_score
+from moet.model.sizes import POINTS, Chosen, Contest, Tried, candidates, held_out_score
+
+MADE_TO_COMPARE = 20_000
+"""Rows that are made of a small table while sizes are compared: fewer do, and every size is fitted several times."""
 
 
 def choose_distilled(
@@ -63,8 +67,13 @@ def choose_distilled(
         [DistilledClassifier(student, frozen, random_state=seed) for student in students]
         for students in candidates(answers, chosen)
     )
+
+    def judge(student: DistilledClassifier, parts: Sequence[NDArray[np.int64]]) -> Tried:
+        quick = clone(student).set_params(n_made=max(MADE_TO_COMPARE, len(answers)))
+        return held_out_score(quick, X, answers, parts)
+
     contest = Contest[DistilledClassifier](
-        judge=lambda student, parts: held_out_score(student, X, answers, parts),
+        judge=judge,
         what="fidelity",
         enough=1.0,
         tolerance=lambda best: max(POINTS, best.error),
