@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from moet.distill import DistilledClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> student = MoETClassifier(n_experts=2, max_depth=2, prediction="hard", random_state=0)
-    >>> small = DistilledClassifier(RandomForestClassifier(20, random_state=0), student, random_state=0).fit(X, y)
+    >>> small = DistilledClassifier(student, RandomForestClassifier(20, random_state=0), random_state=0).fit(X, y)
     >>> small.score(X, y) > 0.9
     True
     """
@@ -95,6 +96,19 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X : DataFrame or array of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
+        rows = self._teach(X, y, lambda student, rows, answers: student.fit(rows, answers))
+        if isinstance(self.student_, MoETClassifier) and hasattr(self.teacher_, "predict_proba"):
+            said = _probabilities(self.teacher_, rows, self.classes_)
+            self.student_.mixture_ = as_sure_as(self.student_.mixture_, rows, said)
+        return self
+
+    def _fit_answers(self, X: Any, y: ArrayLike) -> DistilledClassifier:
+        """Fit a :class:`~moet.MoETClassifier` without its probabilities: to compare how sizes answer."""
+        self._teach(X, y, MoETClassifier._fit_answers)
+        return self
+
+    def _teach(self, X: Any, y: ArrayLike, fit: Callable[[Any, Any, NDArray[Any]], Any]) -> Any:
+        """Fit teacher and student; the rows that the student learned from."""
         if self.n_made is not None and self.n_made < 0:
             raise InputError(f"n_made must not be negative, got {self.n_made}")
         X = self._checked(X)
@@ -105,12 +119,9 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         n_made = max(FEWEST_MADE, len(X)) if self.n_made is None else self.n_made
         made = recombined(X, n_made, np.random.default_rng(seed))
         rows = pd.concat([X, made], ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate([X, made])
-        self.student_ = _seeded(student, seed).fit(rows, self.teacher_.predict(rows))
+        self.student_ = fit(_seeded(student, seed), rows, self.teacher_.predict(rows))
         self.classes_ = self.student_.classes_
-        if isinstance(self.student_, MoETClassifier) and hasattr(self.teacher_, "predict_proba"):
-            said = _probabilities(self.teacher_, rows, self.classes_)
-            self.student_.mixture_ = as_sure_as(self.student_.mixture_, rows, said)
-        return self
+        return rows
 
     @property
     def mixture_(self) -> Mixture:
