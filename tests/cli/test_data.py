@@ -165,6 +165,7 @@ def test_agreement_counts_equal_labels(write_csv):
 
 def test_a_table_is_held_once_as_training_wants_it(tmp_path):
     """Training takes rows as they lie in memory: in another order, or in a frame of its own, they are there twice."""
+    pytest.importorskip("pyarrow")
     path = tmp_path / "big.parquet"
     pd.DataFrame({f"x{k}": np.arange(50.0) for k in range(4)} | {"y": np.arange(50) % 2}).to_parquet(path)
     table = open_table(path)

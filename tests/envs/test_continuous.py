@@ -117,3 +117,8 @@ def test_old_ids_of_the_zoo_are_played_by_their_successors_with_a_note() -> None
 def test_continuous_tasks_can_be_sent_to_another_process() -> None:
     task = resolve("Pendulum-v1")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(task)).batch().reset([5]), task.batch().reset([5]))
+
+
+def test_robots_of_many_numbers_are_learned_in_fewer_rounds():
+    assert resolve("HalfCheetah-v5").rounds == resolve("BipedalWalker-v3").rounds == (16, 5, 10)
+    assert resolve("LunarLanderContinuous-v3").rounds == resolve("Pendulum-v1").rounds == (40, 10, 50)

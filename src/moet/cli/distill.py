@@ -81,10 +81,11 @@ def distill(
         int | None, typer.Option(min=1, help="Distil into one decision tree of this depth instead (VIPER).")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, help="Rounds of play and training.", show_default="40; 8 of long games")
+        int | None,
+        typer.Option(min=1, help="Rounds of play and training.", show_default="40; fewer of long games and robots"),
     ] = None,
     rollouts: Annotated[
-        int | None, typer.Option(min=1, help="Episodes played in each round.", show_default="10")
+        int | None, typer.Option(min=1, help="Episodes played in each round.", show_default="10; 5 of robots")
     ] = None,
     max_samples: Annotated[int, typer.Option(min=1, help="Largest number of rows a student is fitted on.")] = 200_000,
     importance: Annotated[

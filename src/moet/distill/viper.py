@@ -73,8 +73,8 @@ def distill(
         How the student that is found answers; one that is given says so itself. Hard ones can be proved and exported.
     iterations, rollouts_per_iteration : int, optional
         How many students are fitted, and how many episodes are played before each; by default what the task says
-        (``task.rounds``): 40 and 10, and 8 and 10 where an episode may have more than 5,000 steps. Of such long games a
-        student learns from as many steps as the teacher's longest had.
+        (``task.rounds``): 40 and 10; 16 and 5 for robots of many numbers; 8 and 10 where an episode may have more than
+        5,000 steps. Of such long games a student learns from as many steps as the teacher's longest had.
     max_samples : int
         Largest number of rows a student is fitted on.
     importance : {"uniform", "q_gap"} or None

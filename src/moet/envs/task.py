@@ -60,6 +60,9 @@ class Rounds(NamedTuple):
 LONG_EPISODE = 5_000
 """Steps: with a time limit beyond, one episode shows as many states as dozens of short ones, and takes as long."""
 
+RICH_EPISODE = 20_000
+"""Steps times numbers that are seen times numbers of an action: beyond, one episode of a robot has plenty to learn."""
+
 
 class Batch(Protocol):
     """Episodes that are played side by side.
@@ -184,7 +187,8 @@ class Task:
     def rounds(self) -> Rounds:
         """How much of it a distillation plays unless told otherwise.
 
-        Few rounds of few games where a game is long: the usual ones would take hours for each size that is tried.
+        Few rounds of few games where a game is long, or shows a robot in so many numbers that one has plenty to learn:
+        the usual ones would take hours.
 
         Examples
         --------
@@ -194,7 +198,16 @@ class Task:
         >>> resolve("cartpole").is_long
         False
         """
-        return Rounds(8, 10, 2) if self.is_long else Rounds()
+        if self.is_long:
+            return Rounds(8, 10, 2)
+        return Rounds(16, 5, 10) if self._is_rich else Rounds()
+
+    @property
+    def _is_rich(self) -> bool:
+        """Whether an episode shows many numbers to learn laws from."""
+        if self.box is None or self.max_steps is None:
+            return False
+        return self.max_steps * len(self.feature_names) * len(self.box) > RICH_EPISODE
 
     def view(self, observations: Floats) -> Floats:
         """What a student sees of ``observations``."""
