@@ -70,6 +70,7 @@ def plans() -> list[Plan]:
             critic = "uniform" if agent == "ppo" else "q_gap"
             plan = Plan("pendulum", f"{agent}_Pendulum-v1", "Pendulum-v1", 4, 0, seed, critic, 12, 5, tuning=20_000)
             found.append(plan)
+    found += [Plan("tuned-law", zoo, lander, 1, 0, seed, iterations=4, selection=20, tuning=6_000) for seed in range(3)]
     found += [Plan("tuned-lander", zoo, lander, 2, 0, seed, iterations=4, selection=20, tuning=24_000)
               for seed in range(3)]  # fmt: skip
     found += [Plan("swimmer", "bundled", "Swimmer-v5", 1, 0, seed, iterations=3, rollouts=2, selection=3)
