@@ -59,17 +59,22 @@ def _most_doubtful(mixture: BaseMixture, lo: Floats, hi: Floats) -> float:
         return float(np.sum(np.minimum(1.0, 2.0 * (error[e] + error[k]) / change)))
 
 
+def percent(share: float) -> str:
+    """A share in words; the smallest ones matter, too."""
+    return f"{100.0 * share:.3g} %"
+
+
 def caveat_of(share: float, most: float = 0.0) -> tuple[str, ...]:
     """What to say of a share of doubtful inputs, if anything; ``most`` is a bound on it, if there is one."""
     if share:
         return (
-            f"exact arithmetic only: at about {share:.3g} of the inputs the logits are so close that float64 rounding "
-            "may choose another expert, and the deployed answer may be another",
+            f"exact arithmetic only: at about {percent(share)} of the inputs the logits are so close that float64 "
+            "rounding may choose another expert, and the deployed answer may be another",
         )
     if most > MOST_DOUBTFUL:
         return (
             "exact arithmetic only: float64 rounding may choose another expert where logits are close, which is no "
-            f"more than {most:.3g} of the inputs; no random input that was tried is one of them",
+            f"more than {percent(most)} of the inputs; no random input that was tried is one of them",
         )
     return ()
 
@@ -77,9 +82,9 @@ def caveat_of(share: float, most: float = 0.0) -> tuple[str, ...]:
 def too_doubtful(share: float) -> str:
     """Why models that agree in exact arithmetic are not called equivalent."""
     return (
-        f"in exact arithmetic the models agree, but at about {share:.3g} of the inputs their logits are so close that "
-        "float64 rounding may choose another expert: the deployed models may differ there. Scale the features, or make "
-        "the numbers of the gate smaller"
+        f"in exact arithmetic the models agree, but at about {percent(share)} of the inputs their logits are so close "
+        "that float64 rounding may choose another expert: the deployed models may differ there. Scale the features, or "
+        "make the numbers of the gate smaller"
     )
 
 

@@ -28,7 +28,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.exact import exactly
 from moet.verify.inputs.distance import Norm, distance_of, distances
-from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of
+from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, caveat_of, percent
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.inputs.soft_bounds import Found, Voters, possible_classes
 from moet.verify.inputs.soft_tree import SAME, Boxes, SplitTree
@@ -111,7 +111,7 @@ def _same(pair: Sequence[Mixture], certificate: Certificate, differ: float, dead
     if differ > MOST_DOUBTFUL:
         return Unknown(
             reason="in exact arithmetic the models are the same function, but the deployed models differ at about "
-            f"{differ:.3g} of the inputs, by rounding; make the numbers of the gate smaller",
+            f"{percent(differ)} of the inputs, by rounding; make the numbers of the gate smaller",
             effort=effort,
         )
     certificate.add(bytes([SAME]))

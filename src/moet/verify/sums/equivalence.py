@@ -20,7 +20,7 @@ from moet.verify.arguments import domain_bounds, is_sum, json_sides
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
-from moet.verify.inputs.float_doubt import MOST_DOUBTFUL
+from moet.verify.inputs.float_doubt import MOST_DOUBTFUL, percent
 from moet.verify.inputs.sampling import sample_inputs
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
@@ -98,8 +98,8 @@ class _Comparison:
         if found.reason is not None:
             return Unknown(reason=found.reason, effort=found.effort)
         if (differ := float(np.mean(a != b))) > MOST_DOUBTFUL:
-            return Unknown(reason=_DIFFER.format(differ), effort=found.effort)
-        caveats = (_CLOSE.format(doubt),) if (doubt := self._doubt()) else ()
+            return Unknown(reason=_DIFFER.format(percent(differ)), effort=found.effort)
+        caveats = (_CLOSE.format(percent(doubt)),) if (doubt := self._doubt()) else ()
         proved = Proved(certificate=certificate, effort=found.effort, caveats=caveats)
         return confirmed(proved, *self._pair, deadline=deadline)
 
@@ -153,11 +153,11 @@ class _Comparison:
 
 
 _CLOSE = (
-    "exact arithmetic only: at about {:.3g} of the inputs votes are so close that float64 rounding may decide, and the "
+    "exact arithmetic only: at about {} of the inputs votes are so close that float64 rounding may decide, and the "
     "deployed answer may be another"
 )
 _DIFFER = (
-    "in exact arithmetic the models agree, but votes tie, and by rounding the deployed models differ at about {:.3g} "
+    "in exact arithmetic the models agree, but votes tie, and by rounding the deployed models differ at about {} "
     "of the inputs"
 )
 
