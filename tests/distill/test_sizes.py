@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier
 from moet.distill import Distillation, Teacher, distill
@@ -149,3 +150,26 @@ def test_a_long_game_is_learned_from_for_as_long_as_the_teacher_plays_it(teacher
     assert longest < 20
     assert learned.lengths.tolist() == [longest, longest]
     assert judged.lengths[0] > 100
+
+
+@pytest.mark.filterwarnings("ignore::moet.errors.FarBelowWarning")  # what matters here is where it has been
+def test_where_games_repeat_students_learn_from_states_beside_their_track():
+    """The one way over the lake would be learned by heart, and lost at the first slip."""
+    lake = "FrozenLake-v1(is_slippery=False)"
+    way = {0: 1, 4: 1, 8: 2, 9: 1, 13: 2, 14: 2}  # down, down, right, down, right, right
+    guide = Teacher.from_callable(lambda rows: np.array([way.get(state, 2) for state in rows.argmax(axis=1)]))
+    tree = DecisionTreeClassifier(random_state=0)
+    run = distill(guide, lake, tree, iterations=3, rollouts_per_iteration=300, selection_episodes=2)
+    states = run.data.features.argmax(axis=1)
+    first = run.data.episode < 300
+    assert set(states[first]) == set(way)
+    assert set(states) > set(way)
+    assert run.score.reward == 1.0  # judged it is by the game itself
+
+
+def test_games_of_their_own_are_played_as_they_are(teacher):
+    task = resolve("cartpole")
+    settings = Settings(3, 1000, "uniform", "weight", "reward", 2, None, 0, 1)
+    run = Run(teacher, task, MoETClassifier(n_experts=2, max_depth=0, prediction="hard"), settings)
+    run.iterate(last=False)
+    assert run._training_task is task
