@@ -366,6 +366,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             prediction=self.prediction,
             schema=self._schema,
             sharpness=mixture.sharpness,
+            offset=mixture.offset,
         )
 
     @contextmanager
