@@ -367,6 +367,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             prediction=self.prediction,
             schema=self._schema,
             sharpness=mixture.sharpness,
+            offset=mixture.offset,
         )
 
     @contextmanager
