@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier
 from moet.distill import Distillation, Teacher, distill
-from moet.distill.run import Run, Settings
+from moet.distill.run import Run, Settings, carry_on
 from moet.distill.selection import Score
 from moet.distill.sizes import choose_size
 from moet.envs import resolve
@@ -23,6 +23,15 @@ def test_without_a_student_the_smallest_that_earns_as_much_is_found(teacher):
     assert run.policy.mixture.size.leaves == 2
     assert len(run.history) == 8
     assert run.front[run.taken].score >= max(one.score for one in run.front) - run.tolerance
+
+
+@pytest.mark.parametrize(("iterations", "scouted"), [(3, 3), (8, 4), (20, 5)])
+def test_sizes_are_tried_with_a_quarter_of_the_iterations_and_four_at_least(teacher, monkeypatch, iterations, scouted):
+    asked = []
+    monkeypatch.setattr("moet.distill.sizes.carry_on", lambda run, n, *told, **how: asked.append(n) or carry_on(run, n))
+    distill(teacher, "cartpole", **QUICK | {"iterations": iterations})
+    assert set(asked[:-1]) == {scouted}
+    assert asked[-1] == iterations
 
 
 def test_finding_a_size_goes_on_where_it_was_stopped(teacher, tmp_path):

@@ -23,7 +23,7 @@ from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking, undecided
 from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
-from moet.distill.useless import reward_of_chance, warn_if_useless
+from moet.distill.useless import reward_of_chance, warn_if_seed_is_forgotten, warn_if_useless
 from moet.envs.cut import cut_short
 from moet.envs.perturbed import perturbed
 from moet.envs.rollout import Episodes, play
@@ -138,6 +138,7 @@ class Run:
             task = self.task if number == 0 else self._training_task
             self._played = self._play(player, self._training_seeds(number), task)
             if number == 0:
+                warn_if_seed_is_forgotten(self.task, self._played, self._training_seeds(0))
                 warn_if_useless(self.task, self._played, self._training_seeds(0))
         return self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration)
 
