@@ -186,7 +186,7 @@ def test_folds_keep_groups_together_and_ask_every_row_once():
     asked = [part.rows for _, part in folds(table)]
     assert sorted(np.concatenate(asked)) == list(range(300))
     for taught, part in folds(table):
-        assert not set(taught.group) & set(part.group)
+        assert not set(taught.groups.name) & set(part.groups.name)
     assert list(folds(make_table(X[:50], y[:50]))) == []
 
 

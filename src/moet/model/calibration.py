@@ -64,9 +64,9 @@ def folds(table: Table) -> Iterator[tuple[Table, Table]]:
     if len(table) < FEWEST_ROWS or table.n_classes == 1:
         return
     # the order of a canonical table is as good as random
-    fold = (np.arange(len(table)) if table.group is None else np.unique(table.group, return_inverse=True)[1]) % FOLDS
+    fold = np.unique(table.group_of_entry, return_inverse=True)[1] % FOLDS
     for k in range(FOLDS):
-        asked, taught = (table.take(np.flatnonzero(mask)) for mask in (fold == k, fold != k))
+        taught, asked = (table.take(np.flatnonzero(weight), weight) for weight in table.parted(fold == k))
         if len(asked) and len(taught):
             yield taught, asked
 
