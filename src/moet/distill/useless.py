@@ -64,8 +64,8 @@ def warn_if_seed_is_forgotten(task: Task, played: Episodes, seeds: Sequence[int]
     """
     first, _ = played.split(1)
     again = play(_Repeated(first.actions), task, seeds[:1])
-    one, other = (np.column_stack([run.observations, run.rewards])[:FIRST_STEPS] for run in (first, again))
-    if len(one) == len(other) and np.allclose(one, other, rtol=SAME, atol=SAME):
+    pairs = ((again.observations, first.observations), (again.rewards, first.rewards))
+    if all(_alike(one[:FIRST_STEPS], other[:FIRST_STEPS]) for one, other in pairs):
         return
     warnings.warn(
         f"{task.name} goes otherwise with the same seed and the same actions, so this run cannot be repeated, and "
@@ -74,6 +74,10 @@ def warn_if_seed_is_forgotten(task: Task, played: Episodes, seeds: Sequence[int]
         MoetWarning,
         stacklevel=4,
     )
+
+
+def _alike(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=SAME, atol=SAME)
 
 
 def _acts_alike(task: Task, actions: NDArray[Any]) -> bool:
