@@ -1,4 +1,4 @@
-"""Teachers from which nothing can be learned, noticed before anything is trained."""
+"""Teachers from which nothing can be learned, and environments that forget their seed, noticed before training."""
 
 from __future__ import annotations
 
@@ -54,6 +54,21 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     warnings.warn(f"the teacher {problem}. {_NEXT}", MoetWarning, stacklevel=4)
 
 
+def warn_if_seed_is_forgotten(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
+    """Warn of an environment in which the first episode comes out otherwise with the same seed and actions."""
+    first, _ = played.split(1)
+    again = play(_Repeated(first.actions), task, seeds[:1])
+    if np.array_equal(again.observations, first.observations) and np.array_equal(again.rewards, first.rewards):
+        return
+    warnings.warn(
+        f"{task.name} goes otherwise with the same seed and the same actions, so this run cannot be repeated, and "
+        "players are not compared on the same episodes. Its reset should call super().reset(seed=seed), and all its "
+        "chance should come from self.np_random",
+        MoetWarning,
+        stacklevel=4,
+    )
+
+
 def _acts_alike(task: Task, actions: NDArray[Any]) -> bool:
     """Whether one action does for all steps, where there are several to choose from."""
     if task.box is None:
@@ -79,3 +94,15 @@ class _Chance:
         if self.box is not None:
             return self.rng.uniform(self.box.low, self.box.high, size=(len(observations), len(self.box)))
         return self.rng.integers(self.n_actions, size=len(observations))
+
+
+class _Repeated:
+    """Does in one episode what was done before; once more the last of it if the episode goes on."""
+
+    def __init__(self, actions: NDArray[Any]) -> None:
+        self._actions, self._taken = actions, 0
+
+    def __call__(self, observations: Floats) -> NDArray[Any]:
+        k = min(self._taken, len(self._actions) - 1)
+        self._taken += 1
+        return self._actions[k : k + 1]

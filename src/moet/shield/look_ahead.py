@@ -181,7 +181,9 @@ def _order(rows: Floats, limits: Floats, low: Floats, high: Floats) -> NDArray[n
 
     What is decided does not depend on it: a state is in a polytope if it is below all limits.
     """
-    states = np.random.default_rng(0).uniform(low, high, (_STATES, len(low)))
+    n_states = max(1, min(_STATES, _COMPARISONS // limits.size))
+    share = np.random.default_rng(0).random((n_states, len(low)))
+    states = (1.0 - share) * low + share * high  # whose difference may be beyond float64
     beyond = ((states @ rows.T)[:, None] > limits).reshape(-1, len(rows))
     order: list[int] = []
     while len(order) < len(rows):
@@ -192,8 +194,8 @@ def _order(rows: Floats, limits: Floats, low: Floats, high: Floats) -> NDArray[n
     return np.array(order)
 
 
-_STATES = 4096
-"""States that rows are put in order for."""
+_STATES, _COMPARISONS = 4096, 10**7
+"""States that rows are put in order for, and how often they are compared with limits at most."""
 
 _NUMBERS = (
     *("bottom", "top", "shape", "errors", "spreads"),
