@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from moet.envs import Batch, resolve
 from moet.envs.cut import cut_short
-from moet.envs.perturbed import perturbed
+from moet.envs.perturbation import perturbed
 from moet.errors import TaskError
 
 NAMES = ["cartpole", "acrobot", "mountaincar", "pendulum", "gridworld-5", "lunarlander"]

@@ -25,7 +25,7 @@ from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
 from moet.distill.useless import reward_of_chance, warn_if_seed_is_forgotten, warn_if_useless
 from moet.envs.cut import cut_short
-from moet.envs.perturbed import perturbed
+from moet.envs.perturbation import perturbed
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task

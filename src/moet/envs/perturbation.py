@@ -26,7 +26,7 @@ def perturbed(task: Task, share: float = SHARE) -> Task:
     --------
     >>> import numpy as np
     >>> from moet.envs import resolve
-    >>> from moet.envs.perturbed import perturbed
+    >>> from moet.envs.perturbation import perturbed
     >>> from moet.envs.rollout import play
     >>> lake, down = resolve("FrozenLake-v1(is_slippery=False)"), lambda rows: np.ones(len(rows), dtype=int)
     >>> set(play(down, lake, range(20)).lengths.tolist())  # along the left edge, to the time limit
