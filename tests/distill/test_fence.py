@@ -5,7 +5,7 @@ import pytest
 
 from moet import Mixture, Tree
 from moet.distill import Teacher, prove
-from moet.distill.fence import FENCE, WIDTHS, can_be_fenced, fenced, widths
+from moet.distill.fence import FENCE, WIDTHS, can_be_fenced, fenced, outer_switch, widths
 from moet.distill.judging import Loop
 from moet.distill.ways import fidelity
 from moet.envs.catalog import resolve
@@ -17,12 +17,18 @@ DAMPED = np.array([3.27, 6.89, 100.0, 23.71])
 LOOSE = np.array([3.5, 1.59, 100.0, 25.53])
 """Damps the cart too little."""
 
+SLOW = np.array([8.6, 28.5, 84.6, 100.0])
+"""Brings the pole back so slowly that its switching alone may carry it to its limit."""
+
 STATES = np.random.default_rng(0).uniform(-0.2, 0.2, (20_000, 4))
 
 
 def line(gains, labels=("left", "right")):
     leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
     return Mixture([[0.0] * 4, gains.tolist()], [0.0, 0.0], leaves, labels, prediction="hard")
+
+
+SWITCH = outer_switch(line(DAMPED))
 
 
 def inside(width, states=STATES):
@@ -71,13 +77,14 @@ def test_the_more_may_be_lost_the_narrower_a_fence():
 def test_the_most_faithful_fence_is_asked_about_first_and_the_first_that_is_proved_ends_it(monkeypatch):
     asked = []
 
-    def answer(mixture, system, deadline):
+    def answer(mixture, system, deadline, switch):
         asked.append(mixture)
+        assert np.array_equal(switch, SWITCH)
         return Proved(certificate=None) if len(asked) == 2 else Unknown(reason="sets grow")
 
     monkeypatch.setattr(prove, "closely", answer)
     monkeypatch.setattr(prove, "LOST_IN_FENCES", (0.002, 0.02, 0.5))
-    found = prove._in_fences(fence, loop(), lambda note: None)
+    found = prove._in_fences(fence, SWITCH, loop(), lambda note: None)
     assert [one.verdict for one in found] == ["unknown", "proved"]
     assert {one.name for one in found} == {FENCE}
     assert found[0].share < found[1].share < 1
@@ -91,3 +98,12 @@ def test_a_student_that_damps_too_little_is_proved_in_a_fence_at_hardly_any_loss
     assert isinstance(verdict, Proved)
     assert check(verdict.certificate, mixture, systems.cartpole())
     assert fidelity(mixture, loop().teacher, systems.cartpole()) > 0.99
+
+
+@pytest.mark.slow
+def test_sets_need_the_sides_of_the_law_where_a_student_brings_the_pole_back_slowly():
+    mixture, system = fenced(line(SLOW), line(DAMPED), 0.25, systems.cartpole(), STATES), systems.cartpole()
+    verdict = closely(mixture, system, Deadline(None, 300.0), SWITCH)
+    assert isinstance(verdict, Proved)
+    assert check(verdict.certificate, mixture, system)
+    assert isinstance(closely(mixture, system, Deadline(None, 300.0)), Unknown)

@@ -73,6 +73,11 @@ def fenced(student: Mixture, law: Mixture, width: float, system: System, states:
     )
 
 
+def outer_switch(law: Mixture) -> Floats:
+    """Direction in which a policy inside the fence of a law switches at the fence."""
+    return _function(law)[1:]
+
+
 def widths(policy: Callable[[float], Mixture], teacher: Teacher, system: System, lost: Sequence[float]) -> list[float]:
     """For each loss of fidelity the narrowest fence that loses no more than that beside the widest, none twice.
 

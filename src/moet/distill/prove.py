@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.dataset import Labelled, Sample
-from moet.distill.fence import FENCE, can_be_fenced, fenced, widths
+from moet.distill.fence import FENCE, can_be_fenced, fenced, outer_switch, widths
 from moet.distill.judging import GIVEN_UP, Loop, candidate_of, decided, failing_run
 from moet.distill.line import can_be_moved, moved
 from moet.distill.lqr import SafeLaw, safe_law
@@ -44,7 +44,7 @@ FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 15.0, 40.0
 FOR_FENCE = 30.0
 """Seconds of CPU time for the question about a student in a fence; sets that grow beyond limits do so in less."""
 
-LOST_IN_FENCES = (0.002, 0.02, GIVEN_UP)
+LOST_IN_FENCES = (0.002, 0.008, 0.02, GIVEN_UP)
 """Fidelity that may be lost by a fence: hardly any, then more."""
 
 
@@ -148,19 +148,21 @@ def _attempts(
     inside = []
     if can_be_fenced(line, law.policy) and loop.steps is None:
         fence = partial(fenced, line, law.policy, system=loop.system, states=states)
-        inside = _in_fences(fence, loop, say)
+        inside = _in_fences(fence, outer_switch(law.policy), loop, say)
         yield from inside
     if not any(one.verdict == "proved" for one in inside):
         yield from _on_ways(partial(moved, line, law.policy, system=loop.system, states=states), loop, say)
 
 
-def _in_fences(policy: Callable[[float], Mixture], loop: Loop, say: Callable[[str], None]) -> list[Candidate]:
+def _in_fences(
+    policy: Callable[[float], Mixture], switch: Floats, loop: Loop, say: Callable[[str], None]
+) -> list[Candidate]:
     """Ask about a student in fences of the safe law, from the most faithful on, until one is proved."""
     asked: list[Candidate] = []
     for width in widths(policy, loop.teacher, loop.system, LOST_IN_FENCES):
         say(f"asking about a fence of width {width:g}")
         deadline, mixture = Deadline(None, FOR_FENCE), policy(width)
-        verdict = closely(mixture, loop.system, deadline)
+        verdict = closely(mixture, loop.system, deadline, switch)
         verdict = replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
         asked.append(candidate_of(FENCE, 1 - width, mixture, verdict, loop))
         if isinstance(verdict, Proved):

@@ -112,8 +112,13 @@ def propagation_of(
     deadline: Deadline,
     effort: Effort,
     workers: int,
+    beside: NDArray[np.float64] | None = None,
 ) -> Propagation:
-    """Sets and enclosures fit for a closed loop, judged by simulated runs."""
+    """Sets and enclosures fit for a closed loop, judged by simulated runs.
+
+    If a policy switches in one direction, but in another one as soon as it is far enough out, ``beside`` is that: the
+    sets have the sides of both.
+    """
     states = runs.states.reshape(-1, system.n_states)
     low, high = states.min(axis=0), states.max(axis=0)
     direction, edges = slices(mixture, states, runs.actions.ravel(), setting.n_cells)
@@ -124,6 +129,9 @@ def propagation_of(
         linear = (*linearised(system, low, high, deadline), direction)
         pulled = pulled_back(*linear, _limited(system), setting.n_steps, setting.n_pulled)
         directions = np.concatenate([contracting(*linear), pulled])
+        if beside is not None:
+            outer = beside / np.linalg.norm(beside)
+            directions = np.concatenate([directions, contracting(*linear[:-1], outer), [outer, -outer]])
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
     template = Template(direction, edges, directions)
     return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits, workers), enclosures)

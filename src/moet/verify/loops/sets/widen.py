@@ -52,9 +52,12 @@ def widened(mixture: Mixture, system: System, deadline: Deadline, *, widen: bool
     return best
 
 
-def closely(mixture: Mixture, system: System, deadline: Deadline) -> Verdict:
-    """Prove a policy safe for ever with finer sets than :func:`widened` begins with, or tell at once that they grow."""
-    return _proof(mixture, system, [list(system.initial)], _WIDE[1:], deadline, 1)
+def closely(mixture: Mixture, system: System, deadline: Deadline, beside: NDArray[np.float64] | None = None) -> Verdict:
+    """Prove a policy safe for ever with finer sets than :func:`widened` begins with, or tell at once that they grow.
+
+    ``beside`` is a direction in which the policy switches where it is further out: that of a fence.
+    """
+    return _proof(mixture, system, [list(system.initial)], _WIDE[1:], deadline, 1, beside)
 
 
 def _outwards(system: System, box: list[Side]) -> Iterator[list[list[Side]]]:
@@ -84,6 +87,7 @@ def _proof(
     settings: Sequence[Fineness],
     deadline: Deadline,
     workers: int,
+    beside: NDArray[np.float64] | None = None,
 ) -> Verdict:
     """An invariant around runs that begin in these boxes, by the first setting that has one."""
     runs = _runs(mixture, system, boxes, deadline)
@@ -93,7 +97,7 @@ def _proof(
     for setting in settings:
         effort = Effort()
         try:
-            found = _attempt(mixture, system, runs, setting, deadline, effort, workers)
+            found = _attempt(mixture, system, runs, setting, deadline, effort, workers, beside)
         except Stopped as stop:
             reason = str(stop)
             continue
@@ -112,10 +116,11 @@ def _attempt(
     deadline: Deadline,
     effort: Effort,
     workers: int,
+    beside: NDArray[np.float64] | None,
 ) -> Proved:
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         try:
-            propagation = propagation_of(mixture, system, None, runs, setting, deadline, effort, workers)
+            propagation = propagation_of(mixture, system, None, runs, setting, deadline, effort, workers, beside)
             blocks = invariant_blocks(propagation, runs, setting, lambda share, note: None)
             certificate = propagation.certificate(blocks, None)
         except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
