@@ -9,7 +9,7 @@ from typing import NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
 from moet.verify.checker.documents.model import PlainModel
-from moet.verify.checker.meter import cost
+from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.rows.body import Space
 
 _LARGEST_LOGIT = 2**1020
@@ -31,9 +31,10 @@ class Condition(NamedTuple):
 class Weights:
     """Numbers of a model's gate as integers over one scale: what is the same for all rows that are asked about."""
 
-    def __init__(self, model: PlainModel) -> None:
+    def __init__(self, model: PlainModel, meter: Meter) -> None:
         numbers = [[Fraction(number) for number in (*row, b)] for row, b in zip(model.weights, model.bias, strict=True)]
         self.scale = lcm(*(number.denominator for row in numbers for number in row))
+        meter.spend(cost(4 * sum(map(len, numbers)), self.scale.bit_length()))
         whole = [[number.numerator * (self.scale // number.denominator) for number in row] for row in numbers]
         self.rows, self.bias = [row[:-1] for row in whole], [row[-1] for row in whole]
         self.units = [lcm(*(number.denominator for number in row)) for row in numbers]
@@ -68,7 +69,7 @@ class Gate:
         bits = self.scale.bit_length() + space.unit.bit_length()
         self._price = cost(len(variables) + 1, bits)
         self._meter = records.meter
-        self._meter.spend(cost(4 * len(sizes) * (len(variables) + 1), bits))
+        self._meter.spend(cost(len(sizes) * (len(variables) + 1), bits))
         self._known: dict[tuple[int, int], Condition] = {}
 
     def condition(self, e: int, k: int) -> Condition:

@@ -173,7 +173,7 @@ def _check_recourse(document: Any, models: Sequence[PlainModel], records: Record
 def _check_robust(document: Any, models: Sequence[PlainModel], records: Records) -> None:
     (model,) = models
     claim = claims.robust(document, model)
-    weights = Weights(model)
+    weights = Weights(model, records.meter)
     for row, answer in zip(claim.table, claim.answers, strict=True):
         records.meter.spend(20 * len(row))
         groups = [int(typed(label) != typed(answer)) for label in model.classes]
@@ -318,7 +318,7 @@ def _copy(
         [space.place(k, Fraction(t)) if k >= 0 else 0 for k, t in zip(own, tree.threshold, strict=True)]
         for own, tree in zip(tested, model.trees, strict=True)
     ]
-    gate = Gate(weights or Weights(model), space, variables, deployed, records)
+    gate = Gate(weights or Weights(model, records.meter), space, variables, deployed, records)
     return Copy(model.trees, below, places, tested, gate.condition, gate.scale)
 
 

@@ -16,7 +16,8 @@ from moet.verify.loops.flowpipe.conditions import Checked, Where
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded, on_box
 from moet.verify.loops.flowpipe.goals import GoalParts, cut_at_goal, kept
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
-from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf
+from moet.verify.loops.flowpipe.parting import parts_ways
+from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf, still_answering
 from moet.verify.loops.flowpipe.reduce import reduced
 from moet.verify.loops.flowpipe.script import CASES, END, GOAL, REDUCED, RELAXED, Script
 from moet.verify.loops.flowpipe.turning import Beginning, Turning
@@ -145,7 +146,7 @@ class Follower:
                 if parts is not None:
                     script.add(GOAL, parts.refs)
                     return [_Branch(part, step, reached, None) for part, reached in parts.sets]
-                cases = self._cases(points)
+                cases = self._cases(points, step)
                 if len(cases) > 1:
                     return self._cut(points, step, done, cases, script)
             self.deadline.look()
@@ -164,12 +165,15 @@ class Follower:
             track.append(points)
         raise Stopped(f"sets were followed for {MOST_STEPS} steps without an end")
 
-    def _cases(self, points: Points) -> list[Case]:
-        """Where the policy takes which of several constant controls in a set; nothing if its laws may be close."""
-        if not self.acting.jumps:
+    def _cases(self, points: Points, step: int) -> list[Case]:
+        """Where the policy takes which of several laws in a set; nothing if one law is close enough to all of them."""
+        if not self.acting.changes:
             return []
         seen = self.acting.seen(points.middle[: self.d], points.columns[: self.d])
-        return self.acting.cases(seen, self.acting.leaves(seen))
+        cases = self.acting.cases(seen, self.acting.leaves(seen))
+        if self.acting.jumps or len(cases) < 2 or parts_ways(self.acting, points, cases, step):
+            return cases
+        return []
 
     def _cut(self, points: Points, step: int, done: set[int], cases: list[Case], script: Script) -> list[_Branch]:
         """A branch for each case."""
@@ -255,7 +259,8 @@ class Follower:
         inner.more([aim.substeps])
         states = points.middle[: self.d], points.columns[: self.d]
         seen = self.acting.seen(*states)
-        law = self.acting.law(seen, states, self.acting.leaves(seen) if only is None else only)
+        leaves = self.acting.leaves(seen)
+        law = self.acting.law(seen, states, leaves if only is None else still_answering(leaves, only))
         if law.given:
             code |= RELAXED
             _write_law(law, inner)

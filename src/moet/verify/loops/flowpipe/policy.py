@@ -99,11 +99,14 @@ class Acting:
         Laws; those of a model that answers with labels are constants.
     jumps : bool
         Whether all laws are constants: then no law is close to several of them.
+    changes : bool
+        Whether there is more than one leaf.
     """
 
     def __init__(self, model: Mixture | RegressionMixture, system: System) -> None:
         self.mixture, self.system = laws_of(model, system), system
         self._spreads = spreads_of(model, system)
+        self.changes = self.mixture.n_experts > 1 or any(len(tree.feature) > 1 for tree in self.mixture.trees)
         self.jumps = all(tree.slope is None or not np.any(tree.slope) for tree in self.mixture.trees)
         least, most = (np.array(side, np.float64) for side in zip(*system.controls.values(), strict=True))
         self.low, self.high = (np.clip(side, least, most) for side in (self.mixture.low, self.mixture.high))
@@ -133,10 +136,10 @@ class Acting:
         """A law for all of a set, which has this middle and these columns, and in which these leaves may answer."""
         alone = self._are_alike(leaves)
         if alone and not self._may_clip(seen, leaves[0]):
-            slopes, values = self._laws(leaves[0])
+            slopes, values = self.law_of(leaves[0])
             errors = self._errors(leaves[0], seen)
             return Law(slopes, values, -errors, errors, [], given=False)
-        candidates = [self._fitted(states)] + ([self._laws(leaves[0])] if alone else [])
+        candidates = [self._fitted(states)] + ([self.law_of(leaves[0])] if alone else [])
         laws = [self._bounded(seen, leaves, slopes, values) for slopes, values in candidates]
         return min(laws, key=lambda law: float((law.high - law.low).sum()))
 
@@ -144,7 +147,7 @@ class Acting:
         """Leaves that have the same laws each, and where they may answer."""
         groups: dict[bytes, list[Leaf]] = {}
         for leaf in leaves:
-            laws = [*self._laws(leaf), self._spreads[leaf.expert][leaf.node]]
+            laws = [*self.law_of(leaf), self._spreads[leaf.expert][leaf.node]]
             groups.setdefault(b"".join(part.tobytes() for part in laws), []).append(leaf)
         return [Case(group, *self._sides(seen, group)) for group in groups.values()]
 
@@ -155,7 +158,7 @@ class Acting:
 
     def _are_alike(self, leaves: list[Leaf]) -> bool:
         """Whether leaves have the same laws."""
-        laws = [(*self._laws(leaf), self._spreads[leaf.expert][leaf.node]) for leaf in leaves]
+        laws = [(*self.law_of(leaf), self._spreads[leaf.expert][leaf.node]) for leaf in leaves]
         return all(np.array_equal(a, b) for law in laws[1:] for a, b in zip(law, laws[0], strict=True))
 
     def leaves(self, seen: Seen) -> list[Leaf]:
@@ -195,18 +198,19 @@ class Acting:
                 waiting.append((int(tree.left[node]), np.vstack([rows, -unit]), np.append(bounds, threshold)))
         return found
 
-    def _laws(self, leaf: Leaf) -> tuple[Floats, Floats]:
+    def law_of(self, leaf: Leaf) -> tuple[Floats, Floats]:
+        """Slopes and values of a leaf, before clipping."""
         tree = self.mixture.trees[leaf.expert]
         slopes = np.zeros((tree.n_outputs, self.mixture.n_features)) if tree.slope is None else tree.slope[leaf.node]
         return slopes, tree.value[leaf.node]
 
     def _errors(self, leaf: Leaf, seen: Seen) -> Floats:
         """Errors of the float64 sums of a leaf, and how far the effect of its action may be from them."""
-        slopes, values = self._laws(leaf)
+        slopes, values = self.law_of(leaf)
         return np.asarray(_sum_errors(values, slopes, seen) + self._spreads[leaf.expert][leaf.node])
 
     def _may_clip(self, seen: Seen, leaf: Leaf) -> bool:
-        slopes, values = self._laws(leaf)
+        slopes, values = self.law_of(leaf)
         if not np.any(slopes) and np.all((self.low <= values) & (values <= self.high)):
             return False
         center, spread = slopes @ seen.middle + values, np.abs(slopes @ seen.all_columns).sum(axis=1)
@@ -232,7 +236,7 @@ class Acting:
         low, high = np.full(n, np.inf), np.full(n, -np.inf)
         multipliers: list[Multiplier] = []
         for leaf in leaves:
-            laws, offsets = self._laws(leaf)
+            laws, offsets = self.law_of(leaf)
             rounding = self._errors(leaf, seen)
             for o in range(n):
                 for place, row, constant, rows, bounds in self._cases(seen, leaf, laws[o], float(offsets[o]), o):
@@ -265,6 +269,17 @@ class Acting:
         if center + spread > high:
             cases.append((AT_HIGH, zero, high, np.vstack([leaf.rows, row]), np.append(leaf.bounds, value - high)))
         return cases
+
+
+def still_answering(leaves: list[Leaf], only: list[Leaf]) -> list[Leaf]:
+    """Those of the leaves that are in a case; if none is, its first one, of which nothing is known to hold.
+
+    A set was cut to where its case may answer, so fewer leaves may than before the cut. The checker does the same.
+    """
+    names = {(leaf.expert, leaf.node) for leaf in only}
+    found = [leaf for leaf in leaves if (leaf.expert, leaf.node) in names]
+    first = only[0]
+    return found or [Leaf(first.expert, first.node, np.zeros((0, first.rows.shape[1])), np.zeros(0))]
 
 
 def _reach(rows: Floats, bounds: Floats, seen: Seen) -> Floats:

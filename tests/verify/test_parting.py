@@ -1,0 +1,98 @@
+"""Policies whose affine laws jump between their leaves: sets are cut there, and each side is followed with its law."""
+
+import numpy as np
+import pytest
+
+from moet import RegressionMixture, RegressionTree
+from moet.errors import CertificateError
+from moet.model.file import digest
+from moet.verify import Certificate, Proved, check, meets, reaches
+from moet.verify.loops.flowpipe.script import CASES, END, PART, Script
+from moet.verify.spec import Spec
+from moet.verify.systems import NonlinearSystem
+
+
+def away(**changes):
+    """A point that is pushed away from 0, and how far it is."""
+    description = {
+        "states": ("x", "far"),
+        "controls": {"u": (-1, 1)},
+        "step": {"x": "x + u", "far": "(x + u)**2"},
+        "initial": {"x": ("-0.1", "0.1"), "far": 0},
+        "goal": ["far >= 1"],
+    }
+    return NonlinearSystem("away", **(description | changes))
+
+
+def two_laws(left, right):
+    """A constant and a gain of x on each side of 0."""
+    leaves = [RegressionTree.leaf([c], slope=[[k, 0.0]]) for c, k in (left, right)]
+    weights = [[-1.0, 0.0], [1.0, 0.0]]
+    return RegressionMixture(weights, [0.0, 0.0], leaves, ["u"], feature_names=["x", "far"])
+
+
+APART = two_laws((-0.5, 0.1), (0.5, 0.1))
+
+
+def test_runs_on_both_sides_of_a_jump_are_followed_apart():
+    verdict = reaches(APART, away(), within=4)
+    assert isinstance(verdict, Proved)
+    assert verdict.effort["parts"] == 1
+
+
+def test_sets_that_are_wide_beside_a_jump_are_followed_with_one_law():
+    plant = away(initial={"x": (-1, 1), "far": 0}, goal=[])
+    together = two_laws((0.001, -0.5), (-0.001, -0.5))
+    verdict = meets(together, plant, "-1 <= x <= 1 until 6; -0.1 <= x <= 0.1 at 6")
+    assert isinstance(verdict, Proved)
+    assert verdict.effort["parts"] == 1
+
+
+@pytest.mark.parametrize("cases", [[[0]], [[1]]])
+def test_a_side_of_a_jump_cannot_be_left_out(cases):
+    plant = away()
+    spec = Spec.read("reach x >= 1 within 4" if cases == [[1]] else "reach x <= -1 within 4", plant.states)
+    claim = {"model": digest(APART), "system": plant.digest, "name": plant.name}
+    claim["spec"] = [part.document() for part in spec.requirements]
+    script = Script()
+    script.add(PART)
+    script.add(CASES, [len(cases), *(number for case in cases for number in [len(case), case[0], 0])])
+    for _ in range(4):
+        script.add(0, [1])
+    script.add(END)
+    forged = Certificate("flowpipe", claim)
+    script.into(forged)
+    with pytest.raises(CertificateError, match="none of the cases"):
+        check(forged, APART, plant)
+
+
+def test_a_law_of_a_case_does_not_act_beyond_its_step():
+    """Left of 0 runs go right, and are there after a step: the first law would lead them on."""
+    plant = away(initial={"x": ("-0.1", "-0.05"), "far": 0})
+    crossing = two_laws((0.2, 0.0), (0.1, -1.0))
+    spec = Spec.read("reach x >= 0.5 within 4", plant.states)
+    assert not meets(crossing, plant, spec)
+    claim = {"model": digest(crossing), "system": plant.digest, "name": plant.name}
+    claim["spec"] = [part.document() for part in spec.requirements]
+    script = Script()
+    script.add(PART)
+    for _ in range(3):
+        script.add(CASES, [1, 1, 0, 0])
+        script.add(0, [1])
+    script.add(0, [1])
+    script.add(END)
+    forged = Certificate("flowpipe", claim)
+    script.into(forged)
+    with pytest.raises(CertificateError, match="none of the cases"):
+        check(forged, crossing, plant)
+
+
+def test_proofs_with_cases_hold_of_simulated_runs():
+    plant, rng = away(), np.random.default_rng(0)
+    states = np.column_stack([rng.uniform(-0.1, 0.1, 1000), np.zeros(1000)])
+    reached = np.zeros(1000, bool)
+    for _ in range(4):
+        states = plant.successor(states, APART.predict(states))
+        reached |= states[:, 1] >= 1
+    assert reaches(APART, plant, within=4)
+    assert reached.all()
