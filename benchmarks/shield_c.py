@@ -3,11 +3,12 @@
     python benchmarks/shield_c.py --states 1000000
 
 The shield is the one that CartPole's equations yield by themselves. States are those of runs behind it, with the
-bundled agent, half-trained ones, random pushes, and pushes one way only, which end on the brink of what is allowed; and
-random ones in its box. Printed are, for each kind, the share of actions that is replaced, the differences between C and
-Python, CPU nanoseconds of a decision on average, and the longest one by the clock, each the least of several runs so
-that other processes do not count; and what one step of the equations takes without any test, actions given: a decision
-that is refused after n steps takes n times that at least.
+bundled agent, half-trained ones, random pushes, pushes to where the pole falls, the opposite of a safe law, and pushes
+one way only, which end on the brink of what is allowed; and random ones in its box. Printed are, for each kind, the
+share of actions that is replaced, the differences between C and Python, CPU nanoseconds of a decision on average, and
+the longest one by the clock, each the least of several runs so that other processes do not count; and what one step of
+the equations takes without any test, actions given: a decision that is refused after n steps takes n times that at
+least.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from moet.shield import Shield
 from moet.shield.c_header import c
 from moet.verify import systems
 
-KINDS = ("bundled", "half-trained", "random", "one way", "no run")
+KINDS = ("bundled", "half-trained", "random", "edge", "anti-policy", "one way", "no run")
 
 MAIN = """
 #include <stdio.h>
@@ -90,6 +91,8 @@ def states_of_runs(shield: Shield, kind: str, count: int, seed: int = 0) -> np.n
         "bundled": lambda seen: np.asarray(teacher.act(seen)),
         "half-trained": lambda seen: (seen * gains).sum(axis=1) > 0,
         "random": lambda seen: random.integers(0, 2, n_runs),
+        "edge": lambda seen: seen @ [1 / 2.4, 0.5, 1 / 0.21, 1] < 0,
+        "anti-policy": lambda seen: seen @ GAINS <= 0,
         "one way": lambda seen: lean > 0,
     }
     rows: list[np.ndarray] = []

@@ -70,7 +70,7 @@ def main() -> None:
         dataset, found = load(name, arguments.data), defaultdict(list)
         for seed in range(arguments.splits):
             split(dataset, seed, arguments.made, arguments.ebm, found)
-            print(name, "split", seed, flush=True)
+            print(name, "split", seed, {model: round(values[-1][0], 4) for model, values in found.items()}, flush=True)
         rows = [[model, *map(float, np.mean(values, axis=0))] for model, values in found.items()]
         show(f"{name}; {machine()}", ("model", "accuracy", "leaves"), rows)
 

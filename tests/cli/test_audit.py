@@ -34,6 +34,7 @@ def test_the_page_tells_claims_rows_and_groups(page):
     assert "Accuracy on the table: 1.0000" in text
     assert "&lt;b&gt;male&lt;/b&gt;" in text
     assert "<b>male" not in text
+    assert "<th>values</th></tr>" in text  # no column has a unit, so none is told
 
 
 def test_the_page_has_no_style_that_its_own_policy_forbids(page):

@@ -3,10 +3,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier
 from moet.distill import Distillation, Teacher, distill
-from moet.distill.run import Run, Settings
+from moet.distill.run import Run, Settings, carry_on
 from moet.distill.selection import Score
 from moet.distill.sizes import choose_size
 from moet.envs import resolve
@@ -22,6 +23,15 @@ def test_without_a_student_the_smallest_that_earns_as_much_is_found(teacher):
     assert run.policy.mixture.size.leaves == 2
     assert len(run.history) == 8
     assert run.front[run.taken].score >= max(one.score for one in run.front) - run.tolerance
+
+
+@pytest.mark.parametrize(("iterations", "scouted"), [(3, 3), (8, 4), (20, 5)])
+def test_sizes_are_tried_with_a_quarter_of_the_iterations_and_four_at_least(teacher, monkeypatch, iterations, scouted):
+    asked = []
+    monkeypatch.setattr("moet.distill.sizes.carry_on", lambda run, n, *told, **how: asked.append(n) or carry_on(run, n))
+    distill(teacher, "cartpole", **QUICK | {"iterations": iterations})
+    assert set(asked[:-1]) == {scouted}
+    assert asked[-1] == iterations
 
 
 def test_finding_a_size_goes_on_where_it_was_stopped(teacher, tmp_path):
@@ -149,3 +159,26 @@ def test_a_long_game_is_learned_from_for_as_long_as_the_teacher_plays_it(teacher
     assert longest < 20
     assert learned.lengths.tolist() == [longest, longest]
     assert judged.lengths[0] > 100
+
+
+@pytest.mark.filterwarnings("ignore::moet.errors.FarBelowWarning")  # what matters here is where it has been
+def test_where_games_repeat_students_learn_from_states_beside_their_track():
+    """The one way over the lake would be learned by heart, and lost at the first slip."""
+    lake = "FrozenLake-v1(is_slippery=False)"
+    way = {0: 1, 4: 1, 8: 2, 9: 1, 13: 2, 14: 2}  # down, down, right, down, right, right
+    guide = Teacher.from_callable(lambda rows: np.array([way.get(state, 2) for state in rows.argmax(axis=1)]))
+    tree = DecisionTreeClassifier(random_state=0)
+    run = distill(guide, lake, tree, iterations=3, rollouts_per_iteration=300, selection_episodes=2)
+    states = run.data.features.argmax(axis=1)
+    first = run.data.episode < 300
+    assert set(states[first]) == set(way)
+    assert set(states) > set(way)
+    assert run.score.reward == 1.0  # judged it is by the game itself
+
+
+def test_games_of_their_own_are_played_as_they_are(teacher):
+    task = resolve("cartpole")
+    settings = Settings(3, 1000, "uniform", "weight", "reward", 2, None, 0, 1)
+    run = Run(teacher, task, MoETClassifier(n_experts=2, max_depth=0, prediction="hard"), settings)
+    run.iterate(last=False)
+    assert run._training_task is task

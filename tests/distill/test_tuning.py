@@ -92,7 +92,8 @@ def test_the_result_is_never_worse_than_the_start_on_the_episodes_for_selection(
             assert better.model == start.model
 
 
-def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(tmp_path, monkeypatch):
+@pytest.mark.parametrize("at", [90, 150], ids=["first half", "second half"])
+def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(at, tmp_path, monkeypatch):
     whole = tune(weak_car(), CAR, **QUICK)
 
     class Stop(BaseException):
@@ -104,7 +105,7 @@ def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(tmp_path, monkeypat
 
     def stopping(act, task, seeds, workers=1):
         played.append(len(seeds))
-        if len(played) == 90:
+        if len(played) == at:
             raise Stop
         return play(act, task, seeds, workers)
 
@@ -113,7 +114,9 @@ def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(tmp_path, monkeypat
         with pytest.raises(Stop):
             tune(weak_car(), CAR, **QUICK, checkpoint=tmp_path)
     told = json.loads((tmp_path / "tuning.json").read_text())["told"]
-    assert 0 < len(told) < whole.provenance["tuned"]["generations"]
+    generations = whole.provenance["tuned"]["generations"]
+    assert 0 < len(told) < generations
+    assert (len(told) > generations / 2) == (at == 150)
     resumed = tune(weak_car(), CAR, **QUICK, checkpoint=tmp_path)
     assert resumed.mixture == whole.mixture
     assert resumed.provenance == whole.provenance
@@ -129,6 +132,8 @@ def test_a_tuning_that_is_stopped_ends_like_one_that_was_not(tmp_path, monkeypat
         saved | {"told": [row[1:] for row in saved["told"]]},
         saved | {"checks": saved["checks"] * 2},
         saved | {"checks": [[1.0]]},
+        saved | {"hard": []},
+        saved | {"hard": [["a seed"]]},
         [],
         "{",
     ):
@@ -150,6 +155,27 @@ def test_no_episode_to_select_by_is_one_to_report_or_to_learn_from(monkeypatch):
     monkeypatch.setattr(tuning, "play", recording)
     tune(weak_car(), CAR, episodes=200, selection_episodes=10)
     assert set(purposes) == {Purpose.TRAINING, Purpose.SELECTION, Purpose.FINAL_SELECTION}
+
+
+def test_episodes_in_which_the_middle_did_worst_are_played_by_the_generations_that_follow(monkeypatch):
+    from moet.distill import tuning
+
+    played = []
+
+    def recording(act, task, seeds, workers=1):
+        episodes = play(act, task, seeds, workers)
+        if all(seed >> 28 == Purpose.TRAINING for seed in seeds):
+            played.append((list(seeds), episodes.returns))
+        return episodes
+
+    monkeypatch.setattr(tuning, "play", recording)
+    tune(weak_car(), CAR, episodes=1_200, selection_episodes=30)
+    (look,) = [k for k, (seeds, _) in enumerate(played) if len(seeds) == 30]
+    seeds, returns = played[look]
+    worst = [seeds[k] for k in np.argsort(returns, kind="stable")[:8]]
+    assert all(len(new) <= 16 and not set(new) & set(seeds) for new, _ in played[:look])
+    assert {seed for met, _ in played[look + 1 :] for seed in met[4:]} == set(worst)
+    assert not {seed for met, _ in played[look + 1 :] for seed in met[:4]} & set(seeds)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from moet.envs import Batch, resolve
 from moet.envs.cut import cut_short
+from moet.envs.perturbed import perturbed
 from moet.errors import TaskError
 
 NAMES = ["cartpole", "acrobot", "mountaincar", "pendulum", "gridworld-5", "lunarlander"]
@@ -99,10 +100,13 @@ def test_wrong_numbers_of_seeds_are_refused(name: str) -> None:
 
 
 @settings(max_examples=25)
-@given(st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5"]), st.booleans(), st.data())
-def test_restarts_and_drops_in_any_order_change_no_episode(name: str, is_cut: bool, data: st.DataObject) -> None:
+@given(st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5"]), st.booleans(), st.booleans(), st.data())
+def test_restarts_and_drops_in_any_order_change_no_episode(
+    name: str, is_perturbed: bool, is_cut: bool, data: st.DataObject
+) -> None:
     """Each place of the batch is replayed alone from the seed and the actions it was given."""
-    task = cut_short(resolve(name), 3) if is_cut else resolve(name)
+    task = perturbed(resolve(name), 0.5) if is_perturbed else resolve(name)
+    task = cut_short(task, 3) if is_cut else task
     batch = task.batch()
     n = data.draw(st.integers(1, 4))
     history = [(seed, []) for seed in range(n)]

@@ -20,7 +20,9 @@ LAKE = "FrozenLake-v1(is_slippery=False)"
 LEAVES = st.one_of(
     st.builds(spaces.Discrete, st.integers(1, 5), start=st.integers(-3, 3)),
     st.lists(st.integers(1, 4), min_size=1, max_size=3).map(spaces.MultiDiscrete),
+    st.just(spaces.MultiDiscrete([[2, 3], [4, 1]])),
     st.integers(1, 4).map(spaces.MultiBinary),
+    st.just(spaces.MultiBinary((2, 3))),
     st.sampled_from([(), (1,), (3,), (2, 2)]).map(lambda shape: spaces.Box(-1, 2, shape)),
     st.just(spaces.Box(0, 255, (2,), np.uint8)),
 )

@@ -81,6 +81,54 @@ def test_what_cannot_be_learned_from_is_refused(env: type[Counter], complaint: s
         batch.step(np.zeros(1, np.int64))
 
 
+def answering(answer: Any, method: str = "step") -> type[Counter]:
+    """A class of environments with such an answer of a method."""
+    return type("Odd", (Counter,), {method: lambda self, *args, **options: answer})
+
+
+SEEN = np.zeros(2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ((SEEN, 1.0, False, {"info": 1}), r"step of Odd gave 4 things; .* five: .*\. An environment of the old gym"),
+        (None, "step of Odd gave None; in Gymnasium it gives five"),
+        ((SEEN, None, False, False, {}), "Odd gave a reward of None, which is not one number"),
+        ((SEEN, np.ones(2), False, False, {}), "Odd gave a reward of array.*, which is not one number"),
+        ((SEEN, 1.0, None, False, {}), "Odd says that terminated is None, which is neither true nor false"),
+        ((SEEN, 1.0, False, {}, {}), "Odd says that truncated is {}, which is neither true nor false"),
+    ],
+)
+def test_a_step_that_is_not_gymnasiums_is_refused(answer: Any, complaint: str) -> None:
+    batch = resolve(answering(answer)).batch()
+    batch.reset([0])
+    with pytest.raises(TaskError, match=complaint):
+        batch.step(np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize("ended", [False, np.False_, 0, np.array(False)])
+def test_what_says_whether_an_episode_ended_may_have_any_type_that_says_it(ended: Any) -> None:
+    batch = resolve(answering([SEEN, np.float32(2), ended, ended, {}])).batch()
+    batch.reset([0])
+    after = batch.step(np.zeros(1, np.int64))
+    assert after.rewards.tolist() == [2.0]
+    assert not after.terminated.any()
+    assert not after.truncated.any()
+
+
+@pytest.mark.parametrize("answer", [SEEN, {"a": SEEN}, (SEEN, SEEN), None])
+def test_a_reset_that_is_not_gymnasiums_is_refused(answer: Any) -> None:
+    with pytest.raises(TaskError, match=r"reset of Odd gave .* an observation and a dictionary"):
+        resolve(answering(answer, "reset")).batch().reset([0])
+
+
+def test_a_reset_without_seed_is_refused() -> None:
+    env = type("Odd", (Counter,), {"reset": lambda self: (SEEN, {})})
+    with pytest.raises(TaskError, match=r"Odd cannot begin with a seed .*super\(\)\.reset\(seed=seed\)"):
+        resolve(env).batch().reset([0])
+
+
 def endless() -> Counter:
     return Counter(length=None)
 

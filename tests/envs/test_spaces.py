@@ -54,8 +54,10 @@ def shows(space: Any, actions: Any = None) -> Any:
         ),
         (Tuple([Discrete(2), Box(0, 1, (2,))]), ("x0=0", "x0=1", "x1_0", "x1_1")),
         (MultiDiscrete([2, 3]), ("x0=0", "x0=1", "x1=0", "x1=1", "x1=2")),
+        (MultiDiscrete([[1], [2]]), ("x_0_0=0", "x_1_0=0", "x_1_0=1")),
+        (Dict(board=MultiBinary((2, 2))), ("board_0_0", "board_0_1", "board_1_0", "board_1_1")),
     ],
-    ids=["discrete", "dict", "tuple", "several"],
+    ids=["discrete", "dict", "tuple", "several", "grid", "board"],
 )
 def test_observations_are_flattened_as_gymnasium_does_and_named(space: Any, names: tuple[str, ...]) -> None:
     task = resolve(shows(space))
@@ -95,7 +97,14 @@ def test_features_get_the_parts_of_a_dictionary() -> None:
         assert np.array_equal(row, np.array(expected, np.float64))
 
 
-@pytest.mark.parametrize("space", [CAR, Tuple([Discrete(4, start=2), MultiDiscrete([2, 3]), MultiBinary(3)])])
+@pytest.mark.parametrize(
+    "space",
+    [
+        CAR,
+        Tuple([Discrete(4, start=2), MultiDiscrete([2, 3]), MultiBinary(3)]),
+        Tuple([MultiDiscrete([[2, 3], [4, 2]]), MultiBinary((2, 3))]),
+    ],
+)
 def test_parts_are_what_was_flattened(space: Any) -> None:
     space.seed(0)
     samples = [space.sample() for _ in range(20)]

@@ -100,8 +100,10 @@ def test_soft_answers_are_those_of_python(show):
     assert np.array_equal(np.array(CLASSES)[found][clear], mixture.predict_soft(X)[clear])
 
 
-def test_probabilities_are_as_sharp_as_the_answer_says(show):
-    mixture = replace(random_mixture(4, prediction="soft"), sharpness=[0.5, 2.0, 9.0][: len(CLASSES)])
+@pytest.mark.parametrize("offset", [None, [0.7, -0.9, -30.0][: len(CLASSES)]])
+def test_probabilities_are_as_sharp_as_the_answer_says(show, offset):
+    sharpness = [0.5, 2.0, 9.0][: len(CLASSES)]
+    mixture = replace(random_mixture(4, prediction="soft"), sharpness=sharpness, offset=offset)
     X = np.random.default_rng(0).normal(size=(20, mixture.n_features))
     script = "return arguments[0].map((votes) => Array.from(moet.models[0].sharpened(votes)))"
     found = show(mixture).execute_script(script, mixture.votes(X).tolist())

@@ -217,6 +217,41 @@ def test_ties_beyond_the_range_of_a_column_are_not_told():
     assert re.search(r"Age +20 +-20\n", str(explain.why(model, [20, 80])))  # a tie at 80 is beyond the range
 
 
+def amount_or_age(prediction="hard") -> Mixture:
+    """Bad from 40 years, or from an amount of 9,000, on."""
+    columns = [Column("Amount", "number", ("Amount",), 0, 100_000), Column("Age", "integer", ("Age",), 20, 70)]
+    grown = Tree([0, 1, -1, -1, -1], [8999.5, 39.5, 0, 0, 0], [1, 2, -1, -1, -1], [4, 3, -1, -1, -1],
+                 [[0.5, 0.5], [0.5, 0.5], [1, 0], [0, 1], [0, 1]])  # fmt: skip
+    return Mixture([[0, 0]] * 2, [0, 0], [grown] * 2, ["good", "bad"], schema=Schema(columns), prediction=prediction)
+
+
+@pytest.mark.parametrize("prediction", ["hard", "soft"])
+def test_a_column_of_large_numbers_is_near_in_shares_of_its_range(prediction):
+    """999.5 of an amount are 1 % of its range, 10 years 20 %."""
+    model = amount_or_age(prediction)
+    told = explain.why(model, [8000.0, 30])
+    assert told.norm == "share"
+    assert told.closest.checked
+    assert told.closest.point[0] > 8999.5
+    assert told.closest.point_distance == pytest.approx(0.009995)
+    assert re.search(r"nearest other answer: bad, 0.009995 away \(changes as shares of their ranges\)\n", str(told))
+    assert re.search(r"Amount +8000 +9000 +\+1 %$", str(told))
+    raw = explain.why(model, [8000.0, 30], norm="l1")
+    assert raw.closest.point.tolist() == [8000.0, 40.0]
+    assert re.search(r"nearest other answer: bad, 10 away\n", str(raw))
+    assert re.search(r"Age +30 +40 +\+20 %$", str(raw))
+
+
+def test_shares_of_ranges_need_a_table_and_a_model_that_can_be_asked_about_it():
+    with pytest.raises(InputError, match="schema"):
+        explain.why(two_experts(), [0.0, 0.0], norm="share")
+    even = amount_or_age("soft")
+    uneven = Mixture([[0, 0], [0, 1]], [0, 0], even.trees, ["good", "bad"], schema=even.schema, prediction="soft")
+    assert explain.why(uneven, [8000.0, 30], cpu_limit=2.0).norm == "l1"
+    with pytest.raises(InputError, match="not uniform"):
+        explain.why(uneven, [8000.0, 30], norm="share")
+
+
 def test_a_vote_of_many_equals_is_counted():
     """Neither the gate nor any one of three hundred trees says much."""
     trees = [Tree.leaf([1.0, 0.0])] * 200 + [Tree.leaf([0.25, 0.75])] * 100

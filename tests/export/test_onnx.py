@@ -49,9 +49,11 @@ def test_zero_differences(name):
     assert np.array_equal(probabilities, mixture.predict_proba_hard(X))
 
 
-@pytest.mark.parametrize("sharpness", [3.0, (0.5, 3.0, 20.0)])
-def test_probabilities_are_as_sharp_as_the_mixture_says(sharpness):
-    mixture = dataclasses.replace(as_soft(SAMPLES["two_trees"]), sharpness=sharpness)
+@pytest.mark.parametrize(
+    ("sharpness", "offset"), [(3.0, None), ((0.5, 3.0, 20.0), None), ((0.5, 3.0, 20.0), (0.7, -0.9, -30.0))]
+)
+def test_probabilities_are_as_sharp_as_the_mixture_says(sharpness, offset):
+    mixture = dataclasses.replace(as_soft(SAMPLES["two_trees"]), sharpness=sharpness, offset=offset)
     X = np.random.default_rng(0).normal(size=(2000, mixture.n_features))
     np.testing.assert_allclose(run(mixture, X)[1], mixture.predict_proba(X), rtol=0, atol=ROUNDING)
 

@@ -35,8 +35,8 @@ def raw_table(X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Ta
 
 def table_bits(table: Table) -> tuple[bytes, ...]:
     """Everything that training sees of a table, such that equal means equal to the last bit (0.0 being -0.0)."""
-    group = b"" if table.group is None else table.group.tobytes()
-    return (table.X[table.rows] + 0.0).tobytes(), table.y.tobytes(), table.weight.tobytes(), group
+    groups = () if table.groups is None else tuple(entries.tobytes() for entries in table.groups)
+    return (table.X[table.rows] + 0.0).tobytes(), table.y.tobytes(), table.weight.tobytes(), *groups
 
 
 def random_problem(

@@ -1,14 +1,18 @@
 """Probabilities that come true: what is chosen, and that no answer changes."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moet import Mixture, MoETClassifier, Tree, load, save
-from moet.errors import ModelError, RareClassWarning
+from moet.errors import CertificateError, ModelError, RareClassWarning
 from moet.model.calibration import Trial, best_sharpness, best_shrinkage, calibrated, drawn, folds, shrunk
 from moet.model.file import digest
+from moet.model.mixture import sharpened
 from moet.verify.checker.documents.model import plain_model
 
 from .tables import make_table
@@ -93,9 +97,10 @@ def test_the_sharpness_is_the_one_that_labels_not_seen_recommend(flipped):
     X, y = noisy(4000, 0, flipped)
     table = make_table(X[:, :1], y)
     vote = Mixture([[0.0]], [0.0], [STUMP], [0, 1], prediction="soft")
-    sharpness = best_sharpness(vote, [Trial(vote, table, table)])
+    sharpness, offset = best_sharpness(vote, [Trial(vote, table, table)])
     assert sharpness is not None
     assert len(sharpness) == 2
+    assert offset is None  # every answer has votes of one kind: nothing is left for another number to say
     said = Mixture([[0.0]], [0.0], [STUMP], [0, 1], prediction="soft", sharpness=sharpness)
     assert error(said, X[:, :1], y) < 0.02
 
@@ -111,11 +116,57 @@ def test_answers_that_are_right_less_often_have_a_sharpness_of_their_own():
     np.testing.assert_allclose(said.predict_proba([[-1.0], [1.0]]).max(axis=1), [0.95, 0.6], atol=0.02)
 
 
+def biased(n_rows, scale):
+    """Votes along a line, and labels that are 1 far more often than they say."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(size=(n_rows, 1)), axis=0)
+    edges = np.linspace(-2, 2, 41)
+    middles = np.r_[edges[0], (edges[1:] + edges[:-1]) / 2, edges[-1]]
+    vote = 0.5 + middles / 6
+    leaves = [[1 - v, v] for v in vote]
+    n = len(edges)  # a chain: node k tests edge k, its left child is a leaf
+    tree = Tree(
+        [0] * n + [-1] * (n + 1),
+        [*edges, *[0.0] * (n + 1)],
+        [n + k for k in range(n)] + [-1] * (n + 1),
+        [*range(1, n), 2 * n] + [-1] * (n + 1),
+        [[0.5, 0.5]] * n + leaves,
+    )
+    mixture = Mixture([[0.0]], [0.0], [tree], [0, 1], prediction="soft")
+    true = 1 / (1 + np.exp(-scale * (vote[np.searchsorted(edges, X[:, 0])] - 0.5) - 0.8))
+    return mixture, make_table(X, (rng.random(n_rows) < true).astype(int)), X, true
+
+
+def test_an_answer_that_is_right_where_votes_are_nearly_equal_is_raised():
+    vote, table, X, true = biased(20_000, 8.0)
+    said = calibrated(vote, table, [Trial(vote, table, table)])
+    assert said.offset[0] < 0 < said.offset[1]
+    assert (said.predict(X) == vote.predict(X)).all()
+    assert (said.classes[said.predict_proba(X).argmax(axis=1)] == vote.predict(X)).all()
+    likely = np.where(vote.predict(X) == 1, np.maximum(true, 0.5), np.minimum(true, 0.5))  # answers stay the likeliest
+    np.testing.assert_allclose(said.predict_proba(X)[:, 1], likely, atol=0.05)
+
+
+@given(
+    votes=st.lists(rows_of_shares, min_size=1, max_size=5),
+    sharpness=st.floats(1e-3, 1e3),
+    offset=st.lists(st.floats(-50, 50), min_size=3, max_size=3),
+)
+def test_an_offset_changes_no_answer_and_keeps_the_order_of_the_others(votes, sharpness, offset):
+    votes = np.array(votes)
+    said = sharpened(votes, sharpness, offset)
+    assert (said.argmax(axis=1) == votes.argmax(axis=1)).all()
+    np.testing.assert_allclose(said.sum(axis=1), 1)
+    for vote, one in zip(votes, said, strict=True):
+        others = np.flatnonzero(np.arange(3) != vote.argmax())
+        assert (np.diff(one[others[np.argsort(vote[others], kind="stable")]]) >= 0).all()
+
+
 def test_an_answer_that_was_never_given_has_the_sharpness_of_all():
     X, y = noisy(400, 0, 0.2)
     table = make_table(X[:, :1], y)
     always = Mixture([[0.0]], [0.0], [Tree.leaf([0.3, 0.7])], [0, 1], prediction="soft")
-    never, given = best_sharpness(always, [Trial(always, table, table)])
+    never, given = best_sharpness(always, [Trial(always, table, table)]).sharpness
     assert never == pytest.approx(given, rel=0.01)
 
 
@@ -123,7 +174,7 @@ def test_votes_that_come_true_stay_as_they_are():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 1))
     table = make_table(X, rng.random(40_000) < np.where(X[:, 0] <= 0, 0.1, 0.8))
-    assert best_sharpness(soft(), [Trial(soft(), table, table)]) is None
+    assert best_sharpness(soft(), [Trial(soft(), table, table)]) == (None, None)
     alone = Mixture([[0.0]], [0.0], [STUMP], [0, 1])
     assert best_shrinkage([Trial(alone, table, table)]) == (0, (0, 0))
     assert calibrated(alone, table, []) is alone
@@ -135,19 +186,21 @@ def test_folds_keep_groups_together_and_ask_every_row_once():
     asked = [part.rows for _, part in folds(table)]
     assert sorted(np.concatenate(asked)) == list(range(300))
     for taught, part in folds(table):
-        assert not set(taught.group) & set(part.group)
+        assert not set(taught.groups.name) & set(part.groups.name)
     assert list(folds(make_table(X[:50], y[:50]))) == []
 
 
-@pytest.mark.parametrize("sharpness", [7.5, (7.5, 7.5)])
-def test_sharpness_is_kept_in_files_and_in_what_the_checker_reads(tmp_path, sharpness):
-    sharp = soft(sharpness)
+@pytest.mark.parametrize(("sharpness", "offset"), [(7.5, None), ((7.5, 7.5), None), (7.5, (0.0, 0.0))])
+def test_sharpness_and_offset_are_kept_in_files_and_in_what_the_checker_reads(tmp_path, sharpness, offset):
+    sharp = replace(soft(sharpness), offset=offset)
     save(sharp, tmp_path / "sharp.moet.json")
     loaded = load(tmp_path / "sharp.moet.json")
     assert loaded == sharp != soft()
     assert digest(loaded) == digest(sharp) == plain_model(sharp).digest != digest(soft())
     assert plain_model(tmp_path / "sharp.moet.json").digest == digest(sharp)
     assert sharp.prune().sharpness == loaded.sharpness == sharpness
+    assert sharp.prune().offset == loaded.offset == offset
+    assert (digest(sharp) == digest(soft(sharpness))) == (offset is None)
     X = np.array([[-1.0], [1.0]])
     assert (sharp.predict(X) == soft().predict(X)).all()
     np.testing.assert_allclose(sharp.predict_proba(X)[:, 1], 1 / (1 + np.exp(-7.5 * np.array([-0.8, 0.6]))))
@@ -157,6 +210,21 @@ def test_sharpness_is_kept_in_files_and_in_what_the_checker_reads(tmp_path, shar
 def test_a_sharpness_that_is_no_positive_number_is_refused(wrong):
     with pytest.raises(ModelError, match="positive number"):
         soft(wrong)
+
+
+@pytest.mark.parametrize("wrong", [1.0, [1.0], [1.0, float("inf")], [1.0, True], ["1", 2.0], "12"])
+def test_an_offset_that_is_no_number_for_each_class_is_refused(wrong):
+    with pytest.raises(ModelError, match="finite number for each class"):
+        replace(soft(2.0), offset=wrong)
+
+
+def test_an_offset_without_sharpness_is_refused_by_library_and_checker(tmp_path):
+    with pytest.raises(ModelError, match="sharpness, too"):
+        replace(soft(), offset=(0.0, 1.0))
+    save(replace(soft(2.0), offset=(0.0, 1.0)), tmp_path / "m.moet.json")
+    document = json.loads((tmp_path / "m.moet.json").read_text())
+    with pytest.raises(CertificateError, match="belongs to a sharpness"):
+        plain_model({name: part for name, part in document.items() if name != "sharpness"})
 
 
 def test_a_hard_mixture_has_no_sharpness():

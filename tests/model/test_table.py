@@ -126,9 +126,10 @@ def test_a_split_holds_out_the_fraction_of_every_class_but_never_all_of_it(seed,
     counts = np.array([1, 2, 30, 200])
     y = np.repeat(np.arange(4), counts)
     table = make_table(np.arange(len(y))[:, None], y)
-    held_out = split(table, fraction, np.random.default_rng(seed))
-    assert held_out.dtype == bool
-    by_class = np.bincount(table.y[held_out], minlength=4)
+    taught, asked = split(table, fraction, np.random.default_rng(seed))
+    assert ((taught == 0) | (asked == 0)).all()
+    assert (taught + asked == table.weight).all()
+    by_class = np.bincount(table.y[asked > 0], minlength=4)
     assert by_class.tolist() == [int(fraction * count) for count in counts]
 
 
@@ -136,9 +137,9 @@ def test_a_split_shares_no_row_even_if_rows_are_repeated():
     X, y = random_problem(0, 3000, d=3, n_values=8)
     table = make_table(X, y)
     assert len(table) < len(X)
-    held_out = split(table, 0.3, np.random.default_rng(0))
+    weights = split(table, 0.3, np.random.default_rng(0))
     content = np.column_stack([table.X[table.rows], table.y])
-    inside, outside = ({tuple(row) for row in content[part]} for part in (held_out, ~held_out))
+    outside, inside = ({tuple(row) for row in content[weight > 0]} for weight in weights)
     assert inside
     assert not inside & outside
 
@@ -146,7 +147,7 @@ def test_a_split_shares_no_row_even_if_rows_are_repeated():
 def test_a_split_depends_on_the_seed_alone():
     X, y = random_problem(0, 500)
     table = make_table(X, y)
-    first, again, other = (split(table, 0.2, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    first, again, other = (split(table, 0.2, np.random.default_rng(seed))[1] for seed in (1, 1, 2))
     assert (first == again).all()
     assert (first != other).any()
 
@@ -156,25 +157,53 @@ def test_a_split_depends_on_the_seed_alone():
 def test_a_split_never_cuts_a_group(seed, fraction):
     X, y = random_problem(0, 1000)
     table = make_table(X, y, group=np.arange(1000) ** 2 // 20_000)
-    held_out = split(table, fraction, np.random.default_rng(seed))
-    assert not set(table.group[held_out]) & set(table.group[~held_out])
-    sizes = np.bincount(table.group) / len(table)
-    assert fraction - sizes.max() < held_out.mean() <= max(fraction, sizes.min())
+    _, group, share = table.groups
+    taught, asked = split(table, fraction, np.random.default_rng(seed))
+    assert (share == 1).all()
+    assert not set(group[taught > 0]) & set(group[asked > 0])
+    sizes = np.bincount(group) / len(table)
+    assert fraction - sizes.max() < (asked > 0).mean() <= max(fraction, sizes.min())
 
 
 def test_the_smallest_group_is_held_out_if_none_is_small_enough():
     X, y = random_problem(0, 1000)
     table = make_table(X, y, group=np.repeat([0, 1, 2], [400, 250, 350]))
-    held_out = split(table, 0.1, np.random.default_rng(0))
-    assert set(table.group[held_out]) == {1}
-    assert held_out.sum() == 250
-    assert not split(make_table(X, y, group=np.zeros(1000, int)), 0.1, np.random.default_rng(0)).any()
+    _, asked = split(table, 0.1, np.random.default_rng(0))
+    assert set(table.groups.name[asked > 0]) == {1}
+    assert (asked > 0).sum() == 250
+    assert not split(make_table(X, y, group=np.zeros(1000, int)), 0.1, np.random.default_rng(0))[1].any()
 
 
-def test_a_row_in_several_groups_belongs_to_the_first_of_them():
-    table = make_table([[1.0], [2.0], [1.0], [2.0]], [0, 0, 0, 0], group=[2, 0, 1, 3])
-    assert dict(zip(table.X[table.rows, 0], table.group, strict=True)) == {1.0: 1, 2.0: 0}
-    assert table.take(np.array([1, 0])).group.tolist() == table.group[::-1].tolist()
+def entries(table):
+    """What was met where: row, group, weight."""
+    row, name, share = table.groups
+    return sorted(zip(table.X[table.rows[row], 0], name, table.weight[row] * share, strict=True))
+
+
+def test_a_row_counts_in_every_group_that_it_was_met_in():
+    x, group, weight = [1.0, 2.0, 1.0, 2.0, 1.0], [2, 0, 1, 0, 2], [1.0, 1.0, 2.0, 4.0, 1.0]
+    table = make_table(np.transpose([x]), [0] * 5, weight, group=group)
+    assert entries(table) == [(1.0, 1, 2.0), (1.0, 2, 2.0), (2.0, 0, 5.0)]
+    assert entries(table.take(np.array([1, 0]))) == entries(table)
+    only = np.flatnonzero(table.X[table.rows, 0] == 1.0)
+    assert entries(table.take(only)) == entries(table)[:2]
+    without, within = table.parted(table.groups.name == 1)
+    assert dict(zip(table.X[table.rows, 0], zip(without, within, strict=True), strict=True)) == {
+        1.0: (2.0, 2.0),
+        2.0: (5.0, 0.0),
+    }
+
+
+def test_games_that_repeat_are_judged_as_often_as_they_repeat():
+    """Nine groups of ten are one game: who knows it by heart is right as often in the next one."""
+    X, y = random_problem(0, 2000)
+    group = np.repeat(np.arange(10), 1000)
+    game = np.concatenate([np.tile(np.arange(1000), 9), np.arange(1000, 2000)])
+    table = make_table(X[game], y[game], group=group)
+    met = [split(table, 0.3, np.random.default_rng(seed)) for seed in range(20)]
+    known = [float(asked[taught > 0].sum() / asked.sum()) for taught, asked in met]
+    assert all(asked.sum() == 3000 for _, asked in met)
+    assert set(np.round(known, 6)) == {1.0, round(2 / 3, 6)}
 
 
 def test_class_shares_are_weighted():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moet.errors import CertificateError
 from moet.shield.kernel import _polynomial, explained
-from moet.shield.program import polynomials, step_program, terms_for
+from moet.shield.program import Operation, polynomials, step_program, terms_for
 from moet.verify import systems
 from moet.verify.checker.documents.system import read_system
 from moet.verify.checker.loops.intervals import BITS
@@ -59,6 +59,39 @@ def test_rounding_is_within_what_the_checker_allows(state, action):
     with mpmath.workdps(50):
         for one, true, most in zip(found, exactly(system, state, action), allowed, strict=True):
             assert abs(mpmath.mpf(one) - true) <= mpmath.mpf(most) / 2**BITS
+
+
+def divided(divisor):
+    """A system that divides by a number."""
+    return systems.NonlinearSystem(
+        "divided",
+        states=["x"],
+        actions=["go", "stop"],
+        inputs={"push": (-1, 1)},
+        step={"x": f"(x + 0.1 * push) / {divisor}"},
+        initial={"x": (0, "0.5")},
+        safe=["x <= 1"],
+        domain={"x": (-10, 10)},
+    )
+
+
+@settings(max_examples=100)
+@given(st.floats(-3, 3), st.integers(1, 10**6), st.integers(1, 10**6))
+def test_rounding_of_a_product_with_a_reciprocal_is_within_what_the_checker_allows_a_quotient(x, whole, thousandths):
+    system = divided(f"{whole}.{thousandths}")
+    program = step_program(system)
+    assert Operation.DIVIDE not in program.code[:, 0]
+    (allowed,) = FloatStep(read_system(system), [(Fraction(-3), Fraction(3))], 2, Meter()).errors()
+    for action in (0, 1):
+        (found,) = computed(program, 2, [x], action)
+        with mpmath.workdps(50):
+            (true,) = exactly(system, [x], action)
+            assert abs(mpmath.mpf(found) - true) <= mpmath.mpf(allowed) / 2**BITS
+
+
+@pytest.mark.parametrize(("divisor", "divides"), [("8", False), ("1e-300", False), ("1e-305", True), ("(x + 4)", True)])
+def test_only_numbers_whose_reciprocal_loses_nothing_are_multiplied_with(divisor, divides):
+    assert (Operation.DIVIDE in step_program(divided(divisor)).code[:, 0]) == divides
 
 
 def test_the_bound_of_rounding_is_not_idle():

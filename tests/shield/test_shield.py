@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from moet.errors import CertificateError, InputError
 from moet.shield import Shield
+from moet.shield.kernel import packed, steps_to_set
 from moet.verify import check, safe, systems
 from moet.verify.loops.simulation import excess
 from tests.shield.conftest import cart, cart_policy, pole_policy
@@ -81,6 +82,18 @@ def test_looking_further_ahead_allows_more(cart_proof):
     allowed_near, allowed_far = ([s.allows(x, 1) for x in states] for s in (near, far))
     assert all(b for a, b in zip(allowed_near, allowed_far, strict=True) if a)
     assert sum(allowed_far) > sum(allowed_near) > 0
+
+
+def test_the_order_in_which_limits_are_tried_decides_nothing(cart_shield):
+    tables, random = cart_shield.tables, np.random.default_rng(0)
+    order = random.permutation(len(tables.rows))
+    other = packed(
+        tables._replace(rows=tables.rows[order], spreads=tables.spreads[order], limits=tables.limits[:, order])
+    )
+    states = random.uniform(tables.bottom, tables.top, (5000, 2))
+    found = [cart_shield.steps_ahead(x, k % 2) for k, x in enumerate(states)]
+    assert found == [steps_to_set(x, k % 2, cart_shield.steps, *other) for k, x in enumerate(states)]
+    assert {0, 1, 2} <= set(found)
 
 
 def test_an_allowed_action_is_taken_and_the_policys_otherwise(cart_shield):

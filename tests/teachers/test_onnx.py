@@ -38,6 +38,8 @@ NUMBERS = {
     "high": np.float32(1.5),
     "size": np.float32([[0.5, 2.0, 1.0]]),
     "one": np.float32([1]),
+    "training": np.array(True),
+    "ratio": np.float32(0.5),
     "window": W1.T.reshape(8, 1, 1, 4).copy(),
     "narrow": W1.T.reshape(16, 1, 1, 2).copy(),
     "wide": W2.T.reshape(3, 8, 1, 1).copy(),
@@ -168,6 +170,9 @@ OTHER = {
     "last activation": ("h = Gemm(x, W1, B1)", "a = Tanh(h)", "n = Gemm(a, W2, B2)", "y = Relu(n)"),
     "elu": ("h = Gemm(x, W1, B1)", ("a = Elu(h)", {"alpha": 0.5}), "y = Gemm(a, W2, B2)"),
     "activation first": ("t = Tanh(x)", "y = Gemm(t, W1, B1)"),
+    "whole numbers first": (("i = Cast(x)", {"to": 7}), ("f = Cast(i)", {"to": 1}), "y = Gemm(f, W1, B1)"),
+    "whole numbers last": ("h = Gemm(x, W1, B1)", ("i = Cast(h)", {"to": 7}), ("y = Cast(i)", {"to": 1})),
+    "rows that are mixed": ("h = Gemm(x, W1, B1)", ("s = Softmax(h)", {"axis": 0}), "y = Add(s, h)"),
 }
 
 
@@ -251,6 +256,8 @@ def test_files_that_are_no_networks_are_refused(tmp_path, monkeypatch):
         Teacher.from_onnx(written(tmp_path, "y = NoSuchThing(x)"))
     with pytest.raises(TeacherError, match=r"it takes x: tensor\(float\) .*one row of known length"):
         Teacher.from_onnx(written(tmp_path, "y = Sigmoid(x)", width=("any",)))
+    with pytest.raises(TeacherError, match=r"drops numbers at random.*module\.eval"):
+        Teacher.from_onnx(written(tmp_path, "d = Dropout(x, ratio, training)", "y = Gemm(d, W1, B1)"))
     path = written(tmp_path, *OTHER["activation"])
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "onnxruntime", None)

@@ -56,6 +56,15 @@ def test_a_file_of_several_episodes(several, episodes, tmp_path):
         assert_is(read_recording(tmp_path / "other.npz"), episodes)
 
 
+def test_episodes_that_were_recorded_side_by_side_are_whole(episodes, tmp_path):
+    """As several environments at once are: a step of each, then the next of each."""
+    step = np.concatenate([np.arange(length) for length in episodes.lengths])
+    order = np.lexsort((episodes.number, step))
+    arrays = {"observations": episodes.observations, "actions": episodes.actions, "episode": episodes.number}
+    np.savez(tmp_path / "mixed.npz", **{name: array[order] for name, array in arrays.items()})
+    assert_is(read_recording(tmp_path / "mixed.npz"), episodes)
+
+
 def test_a_folder_of_one_file_per_episode(episodes, tmp_path):
     for number, (seen, done) in enumerate(parts(episodes)):
         last = np.vstack([seen, seen[-1:]])  # the observation after the last action
@@ -195,6 +204,8 @@ def test_arrays_that_claim_too_much_are_refused(tmp_path):
         ({"observations": np.array([["a"]] * 3)}, "not a row of numbers per step"),
         ({"lengths": np.array([1, 1])}, "lengths must be whole numbers that add up to the 3 actions"),
         ({"episode": np.array([0, 1])}, r"episode has shape \(2,\) for 3 actions"),
+        ({"dones": np.array([True, False])}, r"dones is bool of shape \(2,\) for 3 actions"),
+        ({"terminations": np.array(["no"] * 3)}, r"terminations is <U2 of shape \(3,\) for 3 actions"),
         ({"observations": np.zeros((0, 2)), "actions": np.zeros(0, int)}, "no episodes are in it"),
     ],
 )

@@ -23,6 +23,7 @@ torch = pytest.importorskip("torch")
 stable_baselines3 = pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import A2C, DQN, PPO  # noqa: E402
+from stable_baselines3.common.policies import ActorCriticPolicy  # noqa: E402
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor  # noqa: E402
 
 OBSERVATIONS = np.random.default_rng(0).normal(scale=[1.0, 1.0, 0.2, 1.0], size=(3000, 4)).astype(np.float32)
@@ -406,3 +407,36 @@ def test_agents_that_are_no_plain_network_teach_alive_or_trusted(path, algorithm
     with pytest.raises(TeacherError, match="if you trust its author, load it with trust=True"):
         Teacher.from_sb3(saved(model, path))
     assert_answers_alike(Teacher.from_sb3(path, trust=True), model)
+
+
+class Negated(torch.nn.Linear):
+    def forward(self, inputs):
+        return -super().forward(inputs)
+
+
+class Mirrored(ActorCriticPolicy):
+    """A policy that looks into a mirror before it asks its network."""
+
+    def predict(self, observation, *args, **options):
+        return super().predict(-observation, *args, **options)
+
+
+def with_a_layer_of_its_own(model):
+    own = Negated(*reversed(model.policy.action_net.weight.shape))
+    own.load_state_dict(model.policy.action_net.state_dict())
+    model.policy.action_net = own
+    return model
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: with_a_layer_of_its_own(train(PPO, steps=64)),
+        lambda: with_a_layer_of_its_own(train(PPO, "Pendulum-v1", steps=64)),
+        lambda: PPO(Mirrored, "CartPole-v1", seed=0, device="cpu"),
+    ],
+    ids=["layer", "layer of numbers", "policy"],
+)
+def test_an_agent_that_acts_otherwise_than_its_network_is_refused(make):
+    with pytest.raises(TeacherError, match=r"predict answers otherwise.*Teacher\.from_callable"):
+        Teacher.from_sb3(make())

@@ -104,6 +104,38 @@ def test_other_live_modules_are_asked_as_they_are():
         numbers.scores(ROWS)
 
 
+class Turned(nn.Linear):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class TurnedSequence(nn.Sequential):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+def hooked(register, hook):
+    module = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    getattr(module[2], register)(hook)
+    return module
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        nn.Sequential(nn.Linear(4, 8), nn.Tanh(), Turned(8, 3)),
+        TurnedSequence(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)),
+        hooked("register_forward_hook", lambda layer, seen, answer: -answer),
+        hooked("register_forward_pre_hook", lambda layer, seen: (-seen[0],)),
+    ],
+    ids=["layer", "sequence", "hook after", "hook before"],
+)
+def test_a_module_that_does_something_of_its_own_is_asked_instead_of_copied(module):
+    teacher = Teacher.from_torch(module)
+    assert isinstance(teacher, LiveModule)
+    assert np.array_equal(teacher.act(ROWS), outputs(module).argmax(axis=1))
+
+
 def test_modules_that_cannot_be_asked_are_told_what_to_give():
     with pytest.raises(TeacherError, match=r"cannot be asked .*give the part of it that acts, such as agent\.actor"):
         Teacher.from_torch(Agent(actor=sequence(), critic=sequence()))

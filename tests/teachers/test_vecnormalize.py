@@ -21,7 +21,7 @@ pytest.importorskip("stable_baselines3")
 
 import gymnasium
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from .test_sb3 import OBSERVATIONS, Touch, assert_answers_alike, train
 
@@ -68,6 +68,18 @@ def test_pickles_from_the_days_of_gym_are_read_without_it(normalised, tmp_path):
         pickle.loads(old)
     (tmp_path / "vecnormalize.pkl").write_bytes(old)
     assert np.array_equal(read_normalization(tmp_path / "vecnormalize.pkl", 4).offset, env.obs_rms.mean)
+
+
+def test_frames_stacked_after_they_were_normalised_need_the_statistics_of_the_stack(normalised, tmp_path):
+    _, v = normalised
+    model = train(PPO, VecFrameStack(v, k := 2), steps=64)
+    with pytest.raises(TeacherError, match=r"shape \(4,\), the agent for \(8,\)\. If frames were stacked.*np\.tile"):
+        Teacher.from_sb3(model)
+    many = {"mean": np.tile(v.obs_rms.mean, k), "var": np.tile(v.obs_rms.var, k)}
+    np.savez(tmp_path / "normalize.npz", **many, epsilon=v.epsilon, clip=v.clip_obs)
+    frames = np.concatenate([OBSERVATIONS[:-1], OBSERVATIONS[1:]], axis=1)
+    seen = np.concatenate([v.normalize_obs(OBSERVATIONS[:-1]), v.normalize_obs(OBSERVATIONS[1:])], axis=1)
+    assert_answers_alike(Teacher.from_sb3(model, normalize=tmp_path / "normalize.npz"), model, frames, seen)
 
 
 def test_an_environment_that_normalises_rewards_only_changes_nothing(tmp_path):

@@ -33,7 +33,7 @@ def shield(
         bool, typer.Option("--self-test", help="Add a function to the header that tries the compiled shield.")
     ] = False,
     ahead: Annotated[
-        int | None, typer.Option(min=1, help="Steps that it looks ahead, at most: 30, or as far as a goal.")
+        int | None, typer.Option(min=1, help="Steps that it looks ahead, at most: 10, or as far as a goal.")
     ] = None,
     within: Annotated[
         int | None, typer.Option(min=1, help="Steps in which the goal is reached, at least those of the proof.")

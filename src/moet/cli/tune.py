@@ -19,7 +19,7 @@ def tune(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write, such as better.moet.json.")],
     env: Env = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to learn from, all candidates together.")] = 20_000,
-    rollouts: Annotated[int, typer.Option(min=1, help="Episodes of each candidate in the end; fewer at first.")] = 16,
+    rollouts: Annotated[int, typer.Option(min=1, help="Episodes of each candidate in the end; half at first.")] = 8,
     tail: Annotated[
         float, typer.Option(min=0.001, max=1, help="Share of the episodes that count as the worst, half of the aim.")
     ] = 0.2,

@@ -27,8 +27,12 @@ def why(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     at: At,
     norm: Annotated[
-        Literal["l1", "linf"], typer.Option(help="Nearest by the sum of the changes (l1), or by the largest (linf).")
-    ] = "l1",
+        Literal["share", "l1", "linf"] | None,
+        typer.Option(
+            help="Nearest by the sum of the changes as shares of the columns' ranges (share, the default for a table), "
+            "or in raw units by their sum (l1), or by the largest (linf)."
+        ),
+    ] = None,
     where: Where = None,
     timeout: Timeout = None,
     cpu_limit: CpuLimit = 10.0,
@@ -47,14 +51,14 @@ def why(
     x = read_input(at, mixture)
     units = units_of(mixture, known_task(mixture))
     if isinstance(mixture, RegressionMixture):
-        if where is not None or norm != "l1":
+        if where is not None or norm is not None:
             raise InputError("--where and --norm are about the nearest other label; this model answers with numbers")
         _say_law(mixture, x, units, {"model": str(model), "at": row_of(x, mixture), "units": units}, as_json)
         return
     box = domain(where, mixture)
     reasons = explain(mixture, x, norm=norm, domain=box, timeout=timeout, cpu_limit=cpu_limit, units=units)
     if as_json:
-        about = {"model": str(model), "at": row_of(x, mixture), "units": units, "norm": norm, "where": where}
+        about = {"model": str(model), "at": row_of(x, mixture), "units": units, "norm": reasons.norm, "where": where}
         print_json(about | _document(reasons, mixture))
     else:
         typer.echo(str(reasons))

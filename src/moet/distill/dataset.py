@@ -18,6 +18,10 @@ Weighting = Literal["weight", "resample"]
 """``"weight"``: every state once, weighted by importance. ``"resample"``: drawn with replacement, as published."""
 
 
+REPEATED = 0.5
+"""Games repeat themselves where a larger share of what they show was shown by several of them."""
+
+
 @dataclass(frozen=True, repr=False)
 class Labelled:
     """States labelled by a teacher.
@@ -49,6 +53,23 @@ class Labelled:
     def joined(cls, parts: Sequence[Labelled]) -> Labelled:
         """All states of several parts, in their order."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+
+
+def games_repeat(data: Labelled) -> bool:
+    """Whether most states of the episodes were met in several of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def met(*states):
+    ...     rows = np.array(states, dtype=float)[:, None]
+    ...     return Labelled(rows, np.zeros(4, int), np.ones(4), np.array([0, 0, 1, 1]))
+    >>> games_repeat(met(1, 2, 1, 3)), games_repeat(met(1, 2, 1, 2)), games_repeat(met(1, 1, 2, 3))
+    (False, True, False)
+    """
+    _, state = np.unique(data.features, axis=0, return_inverse=True)
+    met = np.unique(np.column_stack([state.ravel(), data.episode]), axis=0)[:, 0]
+    return bool(np.mean(np.bincount(met)[state.ravel()] > 1) > REPEATED)
 
 
 class Sample(NamedTuple):

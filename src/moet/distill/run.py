@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from moet import __version__
 from moet.distill.checkpoint import Checkpoint, Store
-from moet.distill.dataset import Importance, Labelled, Sample, Weighting, q_gap, training_sample
+from moet.distill.dataset import Importance, Labelled, Sample, Weighting, games_repeat, q_gap, training_sample
 from moet.distill.evaluation import agreement
 from moet.distill.far_below import warn_if_far_below
 from moet.distill.outcome import Distillation, Iteration
@@ -23,8 +23,9 @@ from moet.distill.policy import Policy
 from moet.distill.selection import Score, Selection, ranking, undecided
 from moet.distill.shorten import shortened
 from moet.distill.student import fit_student, leaf_count, weighted_error
-from moet.distill.useless import reward_of_chance, warn_if_useless
+from moet.distill.useless import reward_of_chance, warn_if_seed_is_forgotten, warn_if_useless
 from moet.envs.cut import cut_short
+from moet.envs.perturbed import perturbed
 from moet.envs.rollout import Episodes, play
 from moet.envs.seeds import Purpose, episode_seeds
 from moet.envs.task import Task
@@ -137,6 +138,7 @@ class Run:
             task = self.task if number == 0 else self._training_task
             self._played = self._play(player, self._training_seeds(number), task)
             if number == 0:
+                warn_if_seed_is_forgotten(self.task, self._played, self._training_seeds(0))
                 warn_if_useless(self.task, self._played, self._training_seeds(0))
         return self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration)
 
@@ -149,13 +151,16 @@ class Run:
 
     @cached_property
     def _training_task(self) -> Task:
-        """The task as students play it to learn from: long games no longer than the longest of the teacher.
+        """The task as students play it to learn from.
 
-        A student that keeps a ball in play for ever shows nothing new by it, and its states would outnumber all others.
+        Where games repeat themselves, an action is random now and then: who knows a few games by heart is lost beside
+        their track, and who is judged by them is judged by luck. Long games are no longer than the longest of the
+        teacher: a student that keeps a ball in play for ever shows nothing new by it, and its states would outnumber
+        all others.
         """
-        if not self.task.is_long:
-            return self.task
-        return cut_short(self.task, int(np.bincount(self.parts[0].episode).max()))
+        first = self.parts[0]
+        task = perturbed(self.task) if not self.task.continuous and games_repeat(first) else self.task
+        return cut_short(task, int(np.bincount(first.episode).max())) if self.task.is_long else task
 
     def model(self, number: int) -> Any:
         """The student of iteration ``number``, fitted anew if a run was resumed."""

@@ -24,6 +24,9 @@ SHARE = 0.02
 SCOUTING = 4
 """A size is tried with one iteration in so many; only the one that is taken runs them all."""
 
+FEWEST = 4
+"""Iterations that a size is tried with at least: students of fewer have hardly met what they do themselves."""
+
 LEARNED = 0.1
 """Of what the teacher earns more than chance: sizes that all earn less have learned nothing yet. Several in a row do
 not end the search, and the most faithful is taken instead of the smallest."""
@@ -49,11 +52,11 @@ def choose_size(
     """Distil into the smallest mixture whose reward is within a tolerance of the best reward that was reached.
 
     The tolerance is 2 % of the best reward, or its standard error if that is more. Sizes are tried from small to large,
-    each with a quarter of the iterations, until one comes within the tolerance of the teacher, three in a row bring
-    nothing, or half of the budget is spent. The size taken then runs all its iterations. One that earns as much as the
-    teacher by a game of its own neither ends the search nor is taken if another one earns as much. While none earns
-    more than chance does, by a tenth of what the teacher earns more, the search goes on, and the most faithful is
-    taken.
+    each with a quarter of the iterations, four at least, until one comes within the tolerance of the teacher, three in
+    a row bring nothing, or half of the budget is spent. The size taken then runs all its iterations. One that earns as
+    much as the teacher by a game of its own neither ends the search nor is taken if another one earns as much. While
+    none earns more than chance does, by a tenth of what the teacher earns more, the search goes on, and the most
+    faithful is taken.
 
     Parameters
     ----------
@@ -73,15 +76,14 @@ def choose_size(
     runs: list[Run] = []
     stores: list[Store | None] = []
     tolerance, wanted = 0.0, float("inf")
+    scouted = max(iterations // SCOUTING, min(FEWEST, iterations))
     kind = MoETRegressor if task.continuous else MoETClassifier
     for experts, depth in LAWS if task.continuous else candidate_sizes(len(task.action_names)):
         student = kind(n_experts=experts, max_depth=depth, prediction=prediction)
         run = Run(teacher, task, student, settings, after=runs[0] if runs else None)
         name = f"E{experts}-D{depth}"
         stores.append(None if store is None else Part(store, name))
-        carry_on(
-            run, max(iterations // SCOUTING, 1), stores[-1], title=f"trying {name}", verbose=verbose, deadline=half
-        )
+        carry_on(run, scouted, stores[-1], title=f"trying {name}", verbose=verbose, deadline=half)
         score = run.best(1)[1].score
         runs.append(run)
         tried.append(_tried(experts, depth, score, task))

@@ -31,9 +31,12 @@ STEPS = (0.1, 0.3)
 """Of the first candidates, in standard units: what they answer differs by a tenth of what there is to say, or by more.
 A good start is lost with large ones; small ones change nothing that matters of a start on a plateau."""
 
-STAGES = ((0.5, 4), (0.25, 2), (0.25, 1))
-"""Shares of the episodes, and of how many rollouts a candidate plays one there: far from a peak candidates differ by
-more than by luck, and many generations of short looks come further than few of long ones."""
+SEEN = 16
+"""Episodes of the start, whose states say what a unit of each number is."""
+
+BROAD = 0.5
+"""Share of the episodes before hard ones come again: far from a peak candidates differ by more than by luck, and many
+generations of short looks come further than few of long ones."""
 
 CROWD = 2
 """Times the usual population of CMA-ES, which is for scores without luck: a mean over more points has less of it."""
@@ -89,7 +92,7 @@ def tune(
     env: Any = None,
     *,
     episodes: int = 20_000,
-    rollouts: int = 16,
+    rollouts: int = 8,
     tail: float = 0.2,
     selection_episodes: int = 100,
     digits: int | None = None,
@@ -112,11 +115,12 @@ def tune(
     episodes : int
         To learn from, all candidates together.
     rollouts : int
-        How many of them each candidate plays in the last quarter of the search, the same for all of a generation; a
-        quarter of that in the first half, then half. Fewer leave time for more generations, more tell candidates apart
+        How many of them each candidate plays in the second half of the search, the same for all of a generation: half
+        of them new, the others those in which the middle of the search did worst of as many as ``selection_episodes``.
+        In the first half it plays the new ones only. Fewer leave time for more generations, more tell candidates apart
         that differ little.
     tail : float
-        Share of the episodes that count as the worst.
+        Share of the new episodes, and of those for selection, that count as the worst.
     selection_episodes : int
         Episodes that the middle of the search plays every five generations. The best eight of these middles play as
         many others, the better four of them twice as many, and the best two four times as many, as the start does.
@@ -170,27 +174,29 @@ def as_policy(policy: Any) -> Policy:
     return Policy.of(model, task_of_model(model))
 
 
-def rollouts_by_generation(episodes: int, rollouts: int) -> list[int]:
-    """How many episodes a candidate plays, generation by generation: a quarter at first, then half, then all.
+def halves(episodes: int, rollouts: int) -> tuple[int, int]:
+    """Generations that play new episodes only, and generations that play as many hard ones beside them.
 
     Parameters
     ----------
     episodes : int
         For each place in the population, all generations together.
     rollouts : int
-        In the end.
+        Of each candidate in the second half.
 
     Examples
     --------
-    >>> rollouts_by_generation(128, 16)
-    [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 16, 16]
+    >>> halves(128, 8)
+    (16, 8)
     """
-    counts: list[int] = []
-    for k, (_, fewer) in enumerate(STAGES):
-        until = int(sum(share for share, _ in STAGES[: k + 1]) * episodes)
-        few = max(1, rollouts // fewer)
-        counts += [few] * max(0, (until - sum(counts)) // few)
-    return counts or [rollouts]
+    new = new_of(rollouts)
+    broad = max(1, int(BROAD * episodes) // new)
+    return broad, max(0, episodes - broad * new) // rollouts
+
+
+def new_of(rollouts: int) -> int:
+    """How many of so many episodes are new ones where hard ones come again."""
+    return (rollouts + 1) // 2
 
 
 class Middle(NamedTuple):
@@ -206,14 +212,15 @@ class Tuning:
     def __init__(self, start: Policy, settings: Settings, store: Store | None) -> None:
         self.start, self.settings, self._store = start, settings, store
         self._model: Model = as_model(start.model)
-        first = self._play(start, self._seeds(Purpose.TRAINING, settings.rollouts))
+        first = self._play(start, self._seeds(Purpose.TRAINING, SEEN))
         self._numbers = Numbers(self._model, start.task.view(first.observations), start.task.box)
         point = self._numbers.start
         self.population = CROWD * (4 + int(3 * np.log(len(point))))
-        self._few = max(1, settings.rollouts // STAGES[0][1])
-        left = settings.episodes // self.population - len(STEPS) * self._few
-        self._rollouts = rollouts_by_generation(left, settings.rollouts)
-        self.generations = len(self._rollouts)
+        self._new = new_of(settings.rollouts)
+        self._again = settings.rollouts - self._new
+        left = settings.episodes // self.population - len(STEPS) * self._new
+        self._broad, close = halves(left, settings.rollouts)
+        self.generations = self._broad + close
         self.step = max(STEPS, key=self._promise)
         self._search = Evolution(point, self.step, population=self.population, seed=settings.seed)
         self._told: list[list[float]] = []
@@ -222,18 +229,20 @@ class Tuning:
     def _promise(self, step: float) -> float:
         """How well the better half of a first generation does that takes such steps."""
         search = Evolution(self._numbers.start, step, population=self.population, seed=self.settings.seed)
-        scores = np.sort(self._scores(search, self._seeds(Purpose.TRAINING, self._few)))
+        scores = np.sort(self._scores(search, self._seeds(Purpose.TRAINING, self._new), []))
         return float(scores[len(scores) // 2 :].mean())
 
     def run(self, verbose: int) -> Policy:
         """Search, then let the best and the start meet."""
-        told, checks = self._saved()
+        told, checks, hard = self._saved()
         with progress_bar("tuning", self.generations, shown=verbose > 0) as advance:
             note = ""
             for number in range(self.generations):
-                if self._middles and self._rollouts[number] > self._rollouts[number - 1]:
-                    self._look_closer(number, checks)
-                self._told.append(told[number] if number < len(told) else self._generation(number))
+                if number == self._broad and self._middles:
+                    self._look_closer(checks)
+                if self._looks_after(number + 1) > len(hard):
+                    hard.append(self._hardest(hard))
+                self._told.append(told[number] if number < len(told) else self._generation(number, hard))
                 self._search.tell(self._told[-1])
                 if self._checks_after(number + 1) > len(self._middles):
                     middle = Middle(self._search.centre, self._search.spread)
@@ -243,25 +252,35 @@ class Tuning:
                     best = max(checks[: len(self._middles)])
                     note = f"reward {checks[len(self._middles) - 1].reward:.1f}, best {best.reward:.1f}"
                 if number >= len(told):
-                    self._save(checks)
+                    self._save(checks, hard)
                 advance(note)
         return self._finish(checks)
 
-    def _look_closer(self, number: int, checks: Sequence[Merit]) -> None:
-        """Go on from the best middle so far: few rollouts let a search drift to where rare crashes pay."""
+    def _look_closer(self, checks: Sequence[Merit]) -> None:
+        """Go on from the best middle so far: new episodes alone let a search drift to where rare crashes pay."""
         best = max(range(len(self._middles)), key=lambda k: checks[k])
-        seed = [self.settings.seed, number]
+        seed = [self.settings.seed, self._broad]
         self._search = Evolution(*self._middles[best], population=self.population, seed=seed)
 
-    def _generation(self, number: int) -> list[float]:
-        count = self._rollouts[number]
-        seeds = self._seeds(Purpose.TRAINING, count, start=self.settings.rollouts + sum(self._rollouts[:number]))
-        return self._scores(self._search, seeds)
+    def _hardest(self, before: Sequence[list[int]]) -> list[int]:
+        """Seeds of the episodes, new ones or hard before, in which the middle of the search does worst."""
+        count, begin = self.settings.selection_episodes, SEEN + self.generations * self._new
+        seeds = self._seeds(Purpose.TRAINING, count, begin + len(before) * count) + (before[-1] if before else [])
+        returns = self._play(self._policy(self._numbers.model(self._search.centre)), seeds).returns
+        return [seeds[k] for k in np.argsort(returns, kind="stable")[: 2 * self._again]]
 
-    def _scores(self, search: Evolution, seeds: list[int]) -> list[float]:
-        """What every candidate of a generation earns on these episodes."""
+    def _generation(self, number: int, hard: Sequence[list[int]]) -> list[float]:
+        """Scores of a generation; it meets every other one of the hard episodes, the next one meets the others."""
+        seeds = self._seeds(Purpose.TRAINING, self._new, start=SEEN + number * self._new)
+        return self._scores(self._search, seeds, hard[-1][number % 2 :: 2] if hard else [])
+
+    def _scores(self, search: Evolution, seeds: list[int], hard: list[int]) -> list[float]:
+        """What every candidate of a generation earns on these episodes; hard ones stand for the worst."""
         players = (self._policy(self._numbers.model(point)) for point in search.ask())
-        return [careful_mean(self._play(player, seeds).returns, self.settings.tail) for player in players]
+        returns = (self._play(player, seeds + hard).returns for player in players)
+        if not hard:
+            return [careful_mean(earned, self.settings.tail) for earned in returns]
+        return [float(0.5 * earned[: len(seeds)].mean() + 0.5 * earned[len(seeds) :].mean()) for earned in returns]
 
     def _finish(self, checks: Sequence[Merit]) -> Policy:
         order = sorted(range(len(checks)), key=lambda k: checks[k], reverse=True)[:FINALISTS]
@@ -319,33 +338,45 @@ class Tuning:
         found = {"generations": self.generations, "population": self.population, "step": self.step}
         return self._identity() | found | figures
 
-    def _saved(self) -> tuple[list[list[float]], list[Merit]]:
-        """Scores of the generations so far, and how the middles of the search did."""
+    def _saved(self) -> tuple[list[list[float]], list[Merit], list[list[int]]]:
+        """Scores of the generations so far, how the middles of the search did, and which episodes were hard."""
         content = None if self._store is None else self._store.read(TUNING)
         if content is None or self._store is None:
-            return [], []
+            return [], [], []
         try:
             document = json.loads(content)
             settings = document["settings"]
             told, checks = np.array(document["told"], float), [Merit(*check) for check in document["checks"]]
+            hard = [[int(seed) for seed in seeds] for seeds in document["hard"]]
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"the checkpoint {self._store} is damaged ({error}); remove it to begin again"
             ) from None
         check_same(self._store, self._identity(), settings)
         whole = told.ndim == 2 and 0 < len(told) <= self.generations and told.shape[1] == self.population
-        if not whole or not np.isfinite(told).all() or len(checks) != self._checks_after(len(told)):
+        if (
+            not whole
+            or not np.isfinite(told).all()
+            or len(checks) != self._checks_after(len(told))
+            or len(hard) != self._looks_after(len(told))
+        ):
             raise CheckpointError(f"the checkpoint {self._store} is damaged; remove it to begin again")
-        return told.tolist(), checks
+        return told.tolist(), checks, hard
 
     def _checks_after(self, generations: int) -> int:
         """How often the middle of the search has played the episodes for selection by then."""
         return generations // CHECK_EVERY + (generations == self.generations and generations % CHECK_EVERY > 0)
 
-    def _save(self, checks: Sequence[Merit]) -> None:
+    def _looks_after(self, generations: int) -> int:
+        """How often the middle of the search has looked for hard episodes by then."""
+        return -(-max(0, generations - self._broad) // CHECK_EVERY) if self._again else 0
+
+    def _save(self, checks: Sequence[Merit], hard: Sequence[list[int]]) -> None:
         if self._store is None:
             return
-        document = {"settings": self._identity(), "told": self._told, "checks": [list(c) for c in checks]}
+        document = {
+            "settings": self._identity(), "told": self._told, "checks": [list(c) for c in checks], "hard": hard
+        }  # fmt: skip
         try:
             self._store.write(TUNING, json.dumps(document).encode())
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Teachers from which nothing can be learned, noticed before anything is trained."""
+"""Teachers from which nothing can be learned, and environments that forget their seed, noticed before training."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _NEXT = (
 
 MANY_STEPS = 100
 """In fewer, a good player may happen to need one action only."""
+
+FIRST_STEPS, SAME = 10, 1e-6
+"""Steps in which an episode is compared with itself, and how far it may be off, of a number or in all."""
 
 HARDLY = 0.01
 """Of the range of a number: actions that differ by no more are one and the same for all that can be learned."""
@@ -54,6 +57,25 @@ def warn_if_useless(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
     warnings.warn(f"the teacher {problem}. {_NEXT}", MoetWarning, stacklevel=4)
 
 
+def warn_if_seed_is_forgotten(task: Task, played: Episodes, seeds: Sequence[int]) -> None:
+    """Warn of an environment in which the first episode begins otherwise with the same seed and actions.
+
+    Only its first steps tell: last digits may depend on how many episodes are played at once, and they grow.
+    """
+    first, _ = played.split(1)
+    again = play(_Repeated(first.actions), task, seeds[:1])
+    one, other = (np.column_stack([run.observations, run.rewards])[:FIRST_STEPS] for run in (first, again))
+    if len(one) == len(other) and np.allclose(one, other, rtol=SAME, atol=SAME):
+        return
+    warnings.warn(
+        f"{task.name} goes otherwise with the same seed and the same actions, so this run cannot be repeated, and "
+        "players are not compared on the same episodes. Its reset should call super().reset(seed=seed), and all its "
+        "chance should come from self.np_random",
+        MoetWarning,
+        stacklevel=4,
+    )
+
+
 def _acts_alike(task: Task, actions: NDArray[Any]) -> bool:
     """Whether one action does for all steps, where there are several to choose from."""
     if task.box is None:
@@ -79,3 +101,15 @@ class _Chance:
         if self.box is not None:
             return self.rng.uniform(self.box.low, self.box.high, size=(len(observations), len(self.box)))
         return self.rng.integers(self.n_actions, size=len(observations))
+
+
+class _Repeated:
+    """Does in one episode what was done before; once more the last of it if the episode goes on."""
+
+    def __init__(self, actions: NDArray[Any]) -> None:
+        self._actions, self._taken = actions, 0
+
+    def __call__(self, observations: Floats) -> NDArray[Any]:
+        k = min(self._taken, len(self._actions) - 1)
+        self._taken += 1
+        return self._actions[k : k + 1]

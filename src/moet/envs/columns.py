@@ -75,17 +75,16 @@ def seen_in(space: Space, prefix: str = "") -> Iterator[Seen]:
 
     name = prefix or "x"
     match space:
-        case spaces.Box() if len(space.shape) <= 1:
-            yield from _numbers(space, _counted(name, math.prod(space.shape), only=bool(prefix)))
         case spaces.Box() if not is_image(space):
-            yield from _numbers(space, ["_".join([name, *map(str, place)]) for place in np.ndindex(*space.shape)])
+            yield from _numbers(space, _placed(name, space.shape, only=bool(prefix)))
         case spaces.Discrete():
             yield _choice(name, int(space.start), int(space.n))
-        case spaces.MultiDiscrete() if space.nvec.ndim == 1:
-            for one, start, n in zip(_counted(name, len(space.nvec)), space.start, space.nvec, strict=True):
+        case spaces.MultiDiscrete():
+            counts = space.start.ravel(), space.nvec.ravel()
+            for one, start, n in zip(_placed(name, space.shape), *counts, strict=True):
                 yield _choice(one, int(start), int(n))
-        case spaces.MultiBinary() if isinstance(space.n, int):
-            yield from (Seen(bit, (bit,), (), 0.0, 1.0, whole=True) for bit in _counted(name, space.n))
+        case spaces.MultiBinary():
+            yield from (Seen(bit, (bit,), (), 0.0, 1.0, whole=True) for bit in _placed(name, space.shape))
         case spaces.Dict():
             for key, inner in space.spaces.items():
                 yield from seen_in(inner, f"{prefix}_{key}" if prefix else str(key))
@@ -115,6 +114,13 @@ def _numbers(space: Any, names: Sequence[str]) -> Iterator[Seen]:
 def _choice(name: str, start: int, n: int) -> Seen:
     values = tuple(map(str, range(start, start + n)))
     return Seen(name, tuple(f"{name}={value}" for value in values), values)
+
+
+def _placed(name: str, shape: tuple[int, ...], *, only: bool = False) -> tuple[str, ...]:
+    """Names of the numbers of an array, by their places."""
+    if len(shape) <= 1:
+        return _counted(name, math.prod(shape), only=only)
+    return tuple("_".join([name, *map(str, place)]) for place in np.ndindex(*shape))
 
 
 def _counted(name: str, n: int, *, only: bool = False) -> tuple[str, ...]:

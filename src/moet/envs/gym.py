@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.envs.box import ActionBox
-from moet.envs.checks import check_actions, check_finite, check_seeds
+from moet.envs.checks import begun, check_actions, check_finite, check_seeds, stepped
 from moet.envs.mujoco import quiet_mujoco
 from moet.envs.spaces import as_rows, choices, is_one_choice
 from moet.envs.task import Floats, Step
@@ -146,11 +146,10 @@ class GymBatch:
     def step(self, actions: NDArray[Any]) -> Step:
         """Take one action in each running episode."""
         taken = self._taken(actions)
-        outcomes = [env.step(action) for env, action in zip(self._running, taken, strict=True)]
-        observations = self._rows([outcome[0] for outcome in outcomes])
-        rewards = np.array([float(outcome[1]) for outcome in outcomes])
-        terminated = np.array([outcome[2] for outcome in outcomes], dtype=np.bool_)
-        truncated = np.array([outcome[3] for outcome in outcomes], dtype=np.bool_)
+        outcomes = [stepped(env.step(action), self._name) for env, action in zip(self._running, taken, strict=True)]
+        seen, earned, *ended = zip(*outcomes, strict=True)
+        observations, rewards = self._rows(seen), np.array(earned)
+        terminated, truncated = (np.array(column, dtype=np.bool_) for column in ended)
         check_finite(rewards, f"{self._name} gave a reward of")
         self._elapsed += 1
         if not self._has_limit and (self._elapsed[~(terminated | truncated)] >= ENDLESS).any():
@@ -189,7 +188,18 @@ class GymBatch:
         return actions.tolist()
 
     def _begin(self, envs: Sequence[Env], seeds: Sequence[int]) -> Floats:
-        return self._rows([env.reset(seed=int(seed))[0] for env, seed in zip(envs, seeds, strict=True)])
+        return self._rows([self._first(env, int(seed)) for env, seed in zip(envs, seeds, strict=True)])
+
+    def _first(self, env: Env, seed: int) -> Any:
+        try:
+            return begun(env.reset(seed=seed), self._name)
+        except TypeError as error:
+            if "'seed'" not in str(error):
+                raise
+            raise TaskError(
+                f"{self._name} cannot begin with a seed ({error}); its reset must take seed= and options=, and call "
+                "super().reset(seed=seed)"
+            ) from error
 
     def _rows(self, observations: Sequence[Any]) -> Floats:
         """Observations as one array, refused if they are not what the environment announces."""

@@ -227,11 +227,11 @@ def _closest(why: Why) -> Iterator[str]:
     elif found.point is None:
         yield "nearest other answer: there is none"
     else:
-        yield f"nearest other answer: {printable(str(found.answer))}, {number(found.point_distance, DIGITS)} away"
+        unit = " (changes as shares of their ranges)" if why.norm == "share" else ""
+        distance = number(found.point_distance, DIGITS)
+        yield f"nearest other answer: {printable(str(found.answer))}, {distance} away{unit}"
         if why.schema is not None:
-            before, after = why.schema.row(why.x), why.schema.row(found.point)
-            moved = [[printable(n), _cell(before[n]), _cell(after[n])] for n in before if before[n] != after[n]]
-            yield from _table(["", "from", "to"], moved)
+            yield from _moved_columns(why, why.schema, found.point.tolist())
             return
         changes = zip(why.features, why.x, found.point.tolist(), strict=True)
         noise = 1e-9 * found.point_distance  # of moving the point to a float64 input with that answer
@@ -243,6 +243,25 @@ def _closest(why: Why) -> Iterator[str]:
                 if abs(after - before) > noise
             ],
         )
+
+
+def _moved_columns(why: Why, schema: Schema, point: Sequence[float]) -> Iterator[str]:
+    """Columns that change, from what to what, and by which share of their range."""
+    before, after = schema.row(why.x), schema.row(point)
+    rows = []
+    for column, features in schema.places:
+        name = column.name
+        if before[name] != after[name]:
+            change = (
+                "100 %" if column.kind == "category" else _of_range(point[features[0]] - why.x[features[0]], column)
+            )
+            rows.append([printable(name), _cell(before[name]), _cell(after[name]), change])
+    yield from _table(["", "from", "to", "of its range"], rows)
+
+
+def _of_range(change: float, column: Column) -> str:
+    low, high = column.reach
+    return f"{'+' if change > 0 else ''}{100 * change / (high - low):.3g} %" if high > low else _signed(change)
 
 
 def _signed(value: float) -> str:

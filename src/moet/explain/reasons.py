@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 CPU_LIMIT = 10.0
 """Seconds for the nearest input with another answer."""
 
+Measure = Literal["share", "l1", "linf"]
+"""How far another answer is: by the sum of changes as shares of the columns' ranges; or raw, by sum or largest."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -151,6 +154,8 @@ class Why(Reasons):
         None if there is only one expert.
     closest : Closest or Unknown
         The nearest input with another answer, proved nearest; see :func:`moet.verify.closest`.
+    norm : {"share", "l1", "linf"}
+        By what it is nearest.
 
     Examples
     --------
@@ -168,6 +173,7 @@ class Why(Reasons):
     probabilities: tuple[float, ...]
     opinions: tuple[Opinion, ...]
     closest: Closest | Unknown
+    norm: Measure = "l1"
 
     def __str__(self) -> str:
         from moet.explain.reason_text import describe
@@ -187,7 +193,7 @@ def why(
     model: object,
     x: ArrayLike,
     *,
-    norm: Literal["l1", "linf"] = "l1",
+    norm: Measure | None = None,
     domain: Box | None = None,
     timeout: float | None = None,
     cpu_limit: float | None = CPU_LIMIT,
@@ -199,9 +205,10 @@ def why(
     ----------
     model : Mixture, fitted classifier, policy, or path of a model file
     x : array of float, shape (n_features,), or a row of the user's table
-    norm : {"l1", "linf"}
-        How the nearest other answer is measured, in raw units: by the sum of the changes, which changes few features,
-        or by the largest of them.
+    norm : {"share", "l1", "linf"}, optional
+        How the nearest other answer is measured: by the sum of the changes as shares of the ranges of the table's
+        columns, 1 for another category; or in raw units, by their sum, which changes few features, or by the largest of
+        them. By default shares where there is a table and questions about its rows can be decided, else ``"l1"``.
     domain : Box, optional
         Where to look for the nearest other answer.
     timeout : float or None
@@ -229,6 +236,7 @@ def why(
         raise ModelError("this model answers with numbers, and has laws to be told instead: explain.why_law(model, x)")
     mixture = as_mixture(model)
     x = encoded_input(x, mixture)
+    norm = _default_norm(mixture) if norm is None else norm
     answer = mixture.act(x)  # which also checks x
     state = np.asarray(x, dtype=np.float64)
     logits = logits_of(mixture, state)
@@ -250,6 +258,7 @@ def why(
         if mixture.n_experts == 1
         else contest_of(mixture, state, logits, *(o.expert for o in opinions[:2])),
         closest=_closest(mixture, state, norm, domain, timeout, cpu_limit),
+        norm=norm,
     )
 
 
@@ -310,16 +319,30 @@ def contest_of(mixture: BaseMixture, state: np.ndarray, logits: list[float], win
     )
 
 
+def _default_norm(mixture: Mixture) -> Measure:
+    from moet.verify.arguments import is_soft, is_sum
+
+    decidable = mixture.schema is not None and (is_sum(mixture) or not is_soft(mixture))
+    return "share" if decidable else "l1"
+
+
 def _closest(
     mixture: Mixture,
     state: np.ndarray,
-    norm: Literal["l1", "linf"],
+    norm: Measure,
     domain: Box | None,
     timeout: float | None,
     cpu_limit: float | None,
 ) -> Closest | Unknown:
     from moet.verify import Unknown, closest  # here, not above: the only thing that explanations need proofs for
 
+    if norm == "share":
+        from moet.verify.limits import Deadline
+        from moet.verify.rows.nearest import closest_row
+        from moet.verify.rows.questions import decidable_model
+
+        deadline = Deadline(timeout, cpu_limit)
+        return closest_row(decidable_model(mixture), state, norm, domain, None, deadline, seed=0)
     try:
         return closest(mixture, state, norm, domain, timeout=timeout, cpu_limit=cpu_limit)
     except InputError as error:

@@ -19,7 +19,7 @@ from moet.errors import ExportError
 from moet.model.base import BaseMixture
 from moet.model.file import Model, digest
 from moet.model.flat import FlatMixture, Routing
-from moet.model.mixture import Mixture
+from moet.model.mixture import LEAST_LEAD, Mixture
 from moet.model.text import summary
 
 OPSET = 17
@@ -67,17 +67,30 @@ def model_of(mixture: Mixture) -> ModelProto:
         shares = graph.node("Unsqueeze", graph.node("Softmax", logits, axis=1), graph.constant("third_axis", [2]))
         votes = graph.node("ReduceSum", graph.node("Mul", opinions, shares), second_axis, keepdims=0)
     answer = graph.node("ArgMax", votes, axis=1, keepdims=0)
-    if mixture.sharpness is None:
-        graph.node("Identity", votes, name="probabilities")
-    else:
-        each = graph.constant("sharpness", np.broadcast_to(mixture.sharpness, len(mixture.classes))[:, None])
-        sharp = graph.node("Mul", votes, graph.node("Gather", each, answer))
-        graph.node("Softmax", sharp, axis=1, name="probabilities")
+    probabilities_of(graph, mixture, votes, answer)
     graph.node("Gather", graph.constant("classes", _labels(mixture)), answer, name="label")
     graph.node("Squeeze", expert, second_axis, name="expert")
     label_type = helper.np_dtype_to_tensor_dtype(mixture.classes.dtype)
     probabilities = rows_of("probabilities", TensorProto.DOUBLE, len(mixture.classes))
     return described(graph, mixture, [rows_of("label", label_type), probabilities])
+
+
+def probabilities_of(graph: Graph, mixture: Mixture, votes: str, answer: str) -> None:
+    """What the votes of every row stand for."""
+    if mixture.sharpness is None:
+        graph.node("Identity", votes, name="probabilities")
+        return
+    n_classes = len(mixture.classes)
+    factor = graph.constant("sharpness", np.broadcast_to(mixture.sharpness, n_classes)[:, None])
+    sharp = graph.node("Mul", votes, graph.node("Gather", factor, answer))
+    if mixture.offset is not None:
+        top = graph.node("ReduceMax", sharp, axes=[1], keepdims=1)
+        lowered = graph.constant("offset", np.array(mixture.offset)[:, None])
+        behind = graph.node("Sub", graph.node("Sub", sharp, top), graph.node("Gather", lowered, answer))
+        below = graph.node("Min", behind, graph.constant("least_lead", [[-LEAST_LEAD]]))
+        is_answer = graph.node("Gather", graph.constant("each_class", np.eye(n_classes, dtype=bool)), answer)
+        sharp = graph.node("Where", is_answer, graph.constant("ahead", [[0.0]]), below)
+    graph.node("Softmax", sharp, axis=1, name="probabilities")
 
 
 def columns(graph: Graph, mixture: BaseMixture) -> list[str]:

@@ -6,7 +6,9 @@ either, chosen by the likelihood of labels that the model had not seen, and no a
 - leaves of a hard mixture are drawn towards the class shares of the table by so many rows' worth (``shrinkage``), and
   all of an answer by a share of the way (``doubt``);
 - the probabilities of a soft mixture are the softmax of its votes times a number (``sharpness``), one for each class
-  that may be the answer: those for a rare class are right less often than others that are as sure.
+  that may be the answer: those for a rare class are right less often than others that are as sure. Where that says
+  enough more, the answer is also raised above the others by a number (``offset``): votes of models that know their rows
+  too well cross over where one answer is still right far more often than the other.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 
 from moet.model.mixture import Mixture, sharpened
 from moet.model.table import Table
@@ -38,8 +40,12 @@ DOUBTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
 SHARPNESSES = (1e-2, 1e5)
 """Least and largest, relative to the one that a model has."""
 
-SHARPNESS_SPREAD = 1.0
-"""Standard deviation, in logarithms, of the sharpness of an answer around that of all: a prior for rare answers."""
+SPREAD = 1.0
+"""Standard deviation, in logarithms, of an answer's sharpness around that of all, and of its offset around 0: a prior
+for rare answers."""
+
+ACCURACY = 1e-4
+"""Of both: how near to the likeliest a search ends."""
 
 KEPT = 0.99
 """A leaf goes at most so far on the way to where its answer would change."""
@@ -58,9 +64,9 @@ def folds(table: Table) -> Iterator[tuple[Table, Table]]:
     if len(table) < FEWEST_ROWS or table.n_classes == 1:
         return
     # the order of a canonical table is as good as random
-    fold = (np.arange(len(table)) if table.group is None else np.unique(table.group, return_inverse=True)[1]) % FOLDS
+    fold = np.unique(table.group_of_entry, return_inverse=True)[1] % FOLDS
     for k in range(FOLDS):
-        asked, taught = (table.take(np.flatnonzero(mask)) for mask in (fold == k, fold != k))
+        taught, asked = (table.take(np.flatnonzero(weight), weight) for weight in table.parted(fold == k))
         if len(asked) and len(taught):
             yield taught, asked
 
@@ -70,37 +76,76 @@ def calibrated(mixture: Mixture, table: Table, trials: Sequence[Trial]) -> Mixtu
     if not trials or not table.class_shares.all():  # a class without rows has no probability to correct
         return mixture
     if mixture.prediction == "soft":
-        return replace(mixture, sharpness=best_sharpness(mixture, trials))
+        return replace(mixture, **best_sharpness(mixture, trials)._asdict())
     return shrunk(mixture, table, *best_shrinkage(trials))
 
 
-def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> tuple[float, ...] | None:
-    """The sharpness of every answer under which labels not seen are likeliest; None if the votes are better still.
+def best_sharpness(mixture: Mixture, trials: Sequence[Trial]) -> Sharpened:
+    """Sharpness and offset of every answer under which labels not seen are likeliest; none if the votes are better.
 
-    That of a mixture which has one, whose votes are in arbitrary units, is multiplied by one number per class.
+    The sharpness of a mixture which has one, whose votes are in arbitrary units, is multiplied by one number per class.
+    Numbers are chosen if they say more than Akaike's criterion asks of so many.
     """
-    votes = np.concatenate([_unit(one.mixture) * one.mixture.votes(_rows(one.asked)) for one in trials])
-    label, weight = _asked(trials)
-    answer = votes.argmax(axis=1)
+    asked = _Votes(
+        np.concatenate([_unit(one.mixture) * one.mixture.votes(_rows(one.asked)) for one in trials]), *_asked(trials)
+    )
+    n_classes = asked.votes.shape[1]
+    answer = asked.votes.argmax(axis=1)
+    parts = [asked.take(answer == c) for c in range(n_classes)]
+    every = likeliest(asked, np.zeros(1), np.inf)[0]
+    scaled = [likeliest(part, every, SPREAD) for part in parts]
+    moved = [likeliest(part, np.append(every, 0.0), SPREAD) for part in parts]
+    raised = sum(loss for _, loss in scaled) - sum(loss for _, loss in moved) > n_classes
+    found = np.stack([numbers for numbers, _ in (moved if raised else scaled)], axis=1)
+    said = sharpened(asked.votes, np.exp(found[0]), found[1] if raised else None)
+    if mixture.sharpness is None and asked.loss(asked.votes) - asked.loss(said) <= n_classes:
+        return Sharpened(None, None)
+    sharpness = tuple((_unit(mixture) * np.exp(found[0])).tolist())
+    return Sharpened(sharpness, tuple(found[1].tolist()) if raised else None)
 
-    def likeliest(rows: NDArray[np.intp], start: float, doubt: float) -> float:
-        def loss(logarithm: float) -> float:
-            said = sharpened(votes[rows], float(np.exp(logarithm)))
-            return _loss(said, label[rows], weight[rows]) + doubt * (logarithm - start) ** 2
 
-        return float(minimize_scalar(loss, bounds=tuple(np.log(SHARPNESSES)), method="bounded").x)
+class Sharpened(NamedTuple):
+    """What a mixture's votes become probabilities with."""
 
-    every = likeliest(np.arange(len(label)), 0.0, 0.0)
-    logarithms = []
-    for c in range(votes.shape[1]):
-        rows = np.flatnonzero(answer == c)
-        doubt = 0.5 / SHARPNESS_SPREAD**2 / max(float(weight[rows].sum()), 1e-300)
-        logarithms.append(likeliest(rows, every, doubt) if len(rows) else every)
-    numbers = np.exp(logarithms)
-    gain = _loss(votes, label, weight) - _loss(sharpened(votes, numbers), label, weight)
-    if mixture.sharpness is None and gain * float(weight.sum()) <= len(numbers):  # by Akaike's criterion
-        return None
-    return tuple((_unit(mixture) * numbers).tolist())
+    sharpness: tuple[float, ...] | None
+    offset: tuple[float, ...] | None
+
+
+class _Votes(NamedTuple):
+    """Votes, labels and weights of rows that were asked."""
+
+    votes: Floats
+    label: NDArray[np.int32]
+    weight: Floats
+
+    def take(self, mask: NDArray[np.bool_]) -> _Votes:
+        return _Votes(self.votes[mask], self.label[mask], self.weight[mask])
+
+    def loss(self, said: Floats) -> float:
+        """Negative log-likelihood of the labels."""
+        return float(self.weight @ _surprise(said, self.label))
+
+
+def likeliest(asked: _Votes, middle: Floats, spread: float) -> tuple[Floats, float]:
+    """The logarithm of the sharpness, and the offset if ``middle`` has one; and their loss with that of the prior.
+
+    The prior is normal around ``middle``. Where others are held below the answer the loss has kinks, so no slope is
+    used.
+    """
+    if not len(asked.label):
+        return middle, 0.0
+
+    def loss(numbers: Floats) -> float:
+        n_classes = asked.votes.shape[1]
+        offset = np.full(n_classes, numbers[1]) if len(numbers) > 1 else None
+        said = sharpened(asked.votes, float(np.exp(numbers[0])), offset)
+        return asked.loss(said) + 0.5 * float(((numbers - middle) ** 2).sum()) / spread**2
+
+    simplex = np.vstack([middle, middle + np.eye(len(middle))])
+    options = {"initial_simplex": simplex, "xatol": ACCURACY, "fatol": ACCURACY}
+    bounds = [tuple(np.log(SHARPNESSES)), (-np.inf, np.inf)][: len(middle)]
+    found = minimize(loss, middle, method="Nelder-Mead", bounds=bounds, options=options)
+    return found.x, float(found.fun)
 
 
 def _unit(mixture: Mixture) -> float:
@@ -192,11 +237,6 @@ def _rows(table: Table) -> Floats:
 def _asked(trials: Sequence[Trial]) -> tuple[NDArray[np.int32], Floats]:
     """Labels and weights of the rows that are asked."""
     return np.concatenate([one.asked.y for one in trials]), np.concatenate([one.asked.weight for one in trials])
-
-
-def _loss(said: Floats, label: NDArray[np.int32], weight: Floats) -> float:
-    """Mean negative log-likelihood."""
-    return float(weight @ _surprise(said, label)) / float(weight.sum())
 
 
 def _surprise(said: Floats, label: NDArray[np.int32]) -> Floats:

@@ -94,8 +94,9 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
         Rounds of the hard phase: trees regrown on the rows that the gate gives them, gate refitted to who is right.
     validation_fraction : float, default=0.2
         Share of the distinct rows (20,000 at most) held out to choose the best round. A row and its copies, or a whole
-        group, are never on both sides. The trees of the chosen round are regrown on all rows, unless ``hard_iter=0``.
-        Tables of fewer than 1,000 distinct rows hold nothing out.
+        group, are never on both sides; rows that several groups have in common count in each. The trees of the chosen
+        round are regrown on all rows, unless ``hard_iter=0``. Tables of fewer than 1,000 distinct rows hold nothing
+        out.
     ignore : list of columns, default=None
         Columns that the model must not look at: their names in a DataFrame, their numbers in an array. Features
         ``name=value`` are of the column ``name``. :func:`moet.verify.ignores` then proves it.
@@ -366,6 +367,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
             prediction=self.prediction,
             schema=self._schema,
             sharpness=mixture.sharpness,
+            offset=mixture.offset,
         )
 
     @contextmanager

@@ -119,5 +119,11 @@ def widened(mixture: Mixture, kept: NDArray[np.intp], n_features: int) -> Mixtur
         for t in mixture.trees
     ]
     return Mixture(
-        weights, mixture.gate_bias, trees, mixture.classes, prediction=mixture.prediction, sharpness=mixture.sharpness
+        weights,
+        mixture.gate_bias,
+        trees,
+        mixture.classes,
+        prediction=mixture.prediction,
+        sharpness=mixture.sharpness,
+        offset=mixture.offset,
     )

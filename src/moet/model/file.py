@@ -27,6 +27,9 @@ FORMAT = "moet"
 VERSION, OUTPUTS_VERSION = 1, 2
 """Of models that answer with labels, and of those that answer with numbers: what was written once stays readable."""
 
+SAID = ("sharpness", "offset")
+"""What a model that answers with labels may have beside: how votes become probabilities."""
+
 Model = Mixture | RegressionMixture
 
 MAX_BYTES = 256 * 2**20
@@ -192,8 +195,8 @@ def _answers(mixture: Model) -> dict[str, Any]:
     """The part that says what a mixture answers with: classes, or outputs and their bounds (null where none)."""
     if isinstance(mixture, Mixture):
         classes = {"type": _LABEL_NAMES[mixture.classes.dtype.kind], "values": mixture.classes.tolist()}
-        sharpness = {} if mixture.sharpness is None else {"sharpness": mixture.sharpness}
-        return {"classes": classes, **sharpness}
+        said = {"sharpness": mixture.sharpness, "offset": mixture.offset}
+        return {"classes": classes, **{name: part for name, part in said.items() if part is not None}}
     low, high = (
         [bound if math.isfinite(bound) else None for bound in bounds.tolist()] for bounds in (mixture.low, mixture.high)
     )
@@ -252,7 +255,9 @@ def _mixture(document: Any) -> Model:
     if not isinstance(provenance, dict):
         raise ModelError("provenance must be an object")
     schema = Schema.from_document(document.pop("schema")) if "schema" in document else None
-    sharpness = _sharpness(document.pop("sharpness")) if version == VERSION and "sharpness" in document else None
+    said: dict[str, Any] = {
+        name: _numbers(document.pop(name), name) for name in SAID if version == VERSION and name in document
+    }
     answers = "classes" if version == VERSION else "outputs"
     head = ("format", "version", "prediction", "feature_names", answers, "gate", "trees")
     _, _, prediction, names, answered, gate, trees = members(document, "the model", head)
@@ -268,7 +273,7 @@ def _mixture(document: Any) -> Model:
     kind = Tree if version == VERSION else RegressionTree
     experts: Any = [_tree(tree, f"trees[{j}]", kind) for j, tree in enumerate(list_of(trees, "trees", dict))]
     if version == VERSION:
-        return Mixture(trees=experts, classes=_classes(answered), sharpness=sharpness, **shared)
+        return Mixture(trees=experts, classes=_classes(answered), **said, **shared)
     return RegressionMixture(trees=experts, **_outputs(answered), **shared)
 
 
@@ -304,9 +309,9 @@ def _bounds(value: Any, where: str, missing: float) -> NDArray[np.float64]:
     return np.where([bound is None for bound in bounds], missing, finite)
 
 
-def _sharpness(value: Any) -> float | list[float]:
+def _numbers(value: Any, where: str) -> float | list[float]:
     """A number, or a list of one for each class."""
-    numbers = array_of(value if isinstance(value, list) else [value], "sharpness", np.float64, int, float).tolist()
+    numbers = array_of(value if isinstance(value, list) else [value], where, np.float64, int, float).tolist()
     return numbers if isinstance(value, list) else float(numbers[0])
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Sharpness = float | tuple[float, ...]
 """What votes are multiplied by before they become probabilities: by one number, or by that of the class they elect."""
 
+LEAST_LEAD = 1e-6
+"""By so much the logarithm of the answer's probability stays ahead of the others' where an offset would turn them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture(BaseMixture):
@@ -53,6 +56,9 @@ class Mixture(BaseMixture):
     sharpness : float, or sequence of one per class, optional
         Of a soft mixture: its probabilities are the softmax of its votes times this number, or the one of the class
         that it answers. By default the votes are the probabilities. The answer, the first largest vote, is the same.
+    offset : sequence of one float per class, optional
+        With sharpness: how much the logarithm of the probability of that answer is raised above the others', which stay
+        below it. Answers that are often right even where votes are nearly equal have one above 0.
 
     References
     ----------
@@ -77,6 +83,7 @@ class Mixture(BaseMixture):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     schema: Schema | None = None
     sharpness: Sharpness | None = None
+    offset: tuple[float, ...] | None = None
 
     def __init__(
         self,
@@ -89,12 +96,14 @@ class Mixture(BaseMixture):
         provenance: Mapping[str, Any] | None = None,
         schema: Schema | None = None,
         sharpness: float | Sequence[float] | None = None,
+        offset: Sequence[float] | None = None,
     ) -> None:
-        answers = {"classes": _labels(classes), "sharpness": sharpness}
+        answers = {"classes": _labels(classes), "sharpness": sharpness, "offset": offset}
         self._freeze(gate_weights, gate_bias, trees, feature_names, prediction, provenance, schema, **answers)
         check_gate_and_trees(self, Tree)
         _check_columns(self)
         _check_sharpness(self)
+        _check_offset(self)
 
     @classmethod
     def from_sklearn(cls, tree: DecisionTreeClassifier) -> Mixture:
@@ -129,7 +138,7 @@ class Mixture(BaseMixture):
     def predict_proba_soft(self, X: ArrayLike) -> NDArray[np.float64]:
         """Gate-weighted class probabilities P(y|x) = Σ_j g_j(x) P(y|x, θ_j), sharpened if the mixture says so."""
         votes = self._soft_votes(X)
-        return votes if self.sharpness is None else sharpened(votes, self.sharpness)
+        return votes if self.sharpness is None else sharpened(votes, self.sharpness, self.offset)
 
     def votes(self, X: ArrayLike) -> NDArray[np.float64]:
         """Shares of the classes in the vote of every row: its answer is the first largest.
@@ -179,7 +188,7 @@ class Mixture(BaseMixture):
             self._same_gate_and_trees(other)
             and self.classes.dtype.kind == other.classes.dtype.kind
             and np.array_equal(self.classes, other.classes)
-            and self.sharpness == other.sharpness
+            and (self.sharpness, self.offset) == (other.sharpness, other.offset)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -219,11 +228,19 @@ class Mixture(BaseMixture):
         return [self._label_list[c] for c in self._flat.leaf_class]
 
 
-def sharpened(votes: NDArray[np.float64], sharpness: Sharpness | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Softmax of votes times a number, or that of the answer, row by row."""
+def sharpened(
+    votes: NDArray[np.float64],
+    sharpness: Sharpness | NDArray[np.float64],
+    offset: Sequence[float] | NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Softmax of votes times a number, or that of the answer, row by row, the others lowered by the answer's offset."""
     answer = votes.argmax(axis=1)
     factor = np.broadcast_to(np.asarray(sharpness), votes.shape[1])[answer]
-    powers = np.exp(factor[:, None] * (votes - votes.max(axis=1, keepdims=True)))
+    behind = factor[:, None] * (votes - votes.max(axis=1, keepdims=True))
+    if offset is not None:
+        behind = np.minimum(behind - np.asarray(offset)[answer][:, None], -LEAST_LEAD)
+        behind[np.arange(len(votes)), answer] = 0.0
+    powers = np.exp(behind)
     return powers / powers.sum(axis=1, keepdims=True)
 
 
@@ -275,5 +292,21 @@ def _check_sharpness(mixture: Mixture) -> None:
     object.__setattr__(mixture, "sharpness", each if isinstance(sharpness, Sequence | np.ndarray) else each[0])
 
 
+def _check_offset(mixture: Mixture) -> None:
+    offset = mixture.offset
+    if offset is None:
+        return
+    if mixture.sharpness is None:
+        raise ModelError("an offset is added to votes that a sharpness made logarithms of: give sharpness, too")
+    is_list = isinstance(offset, Sequence | np.ndarray) and not isinstance(offset, str)
+    if not is_list or len(offset) != len(mixture.classes) or not all(_is_number(one) for one in offset):
+        raise ModelError(f"offset must be a finite number for each class, got {offset!r}")
+    object.__setattr__(mixture, "offset", tuple(float(number) for number in offset))
+
+
 def _is_positive(number: Any) -> bool:
-    return not isinstance(number, bool) and isinstance(number, float | int) and 0 < number < np.inf
+    return _is_number(number) and number > 0
+
+
+def _is_number(number: Any) -> bool:
+    return not isinstance(number, bool) and isinstance(number, float | int) and -np.inf < number < np.inf

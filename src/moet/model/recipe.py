@@ -102,32 +102,33 @@ class Run:
 
 def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch) -> Trained:
     """Fit a mixture whose classes are the class indices of the table; its weights have mean 1."""
-    held_out = np.zeros(len(table), dtype=bool)
+    taught, asked = table.weight, np.zeros(len(table))
     if len(table) >= SMALL_TABLE:
-        held_out = split(table, min(wanted.validation_fraction, MOST_HELD_OUT / len(table)), rng)
-    deepening = deepens(wanted) and bool(held_out.any())
+        taught, asked = split(table, min(wanted.validation_fraction, MOST_HELD_OUT / len(table)), rng)
+    holds_out = bool(asked.any())
+    deepening = deepens(wanted) and holds_out
     settings = shallow(wanted) if deepening else wanted
     scaler = settings.scaler(table)
     bins = bin_table(table) if settings.max_depth > 0 else no_bins(table)
     smoothing = SMOOTHING if settings.gate_solver == "likelihood" else 0.0
 
     def prepared(rows: NDArray[np.intp]) -> TrainingRows:
-        return TrainingRows(table.take(rows), bins.take(rows), scaler, wanted.max_depth, smoothing)
+        return TrainingRows(table.take(rows, taught), bins.take(rows), scaler, wanted.max_depth, smoothing)
 
-    regrows = bool(held_out.any()) and settings.hard_iter > 0
-    kept = np.flatnonzero(~held_out)
+    regrows = holds_out and settings.hard_iter > 0
+    kept = np.flatnonzero(taught)
     if regrows and len(kept) > MOST_IN_ROUNDS:
         kept = np.sort(rng.choice(kept, MOST_IN_ROUNDS, replace=False))
-    judge = Judge(table.take(np.flatnonzero(held_out)) if held_out.any() else table, scaler, settings)
+    judge = Judge(table.take(np.flatnonzero(asked), asked) if holds_out else table, scaler, settings)
     training = prepared(kept)
     track = prepared(rng.choice(kept, RACE_ROWS, replace=False)) if len(kept) > RACE_ROWS else training
     runs = [Run(theta, training, settings, judge, watch) for theta in starting_gates(track, settings, judge, rng)]
     for run in runs:
         em_phase(run)
     runs = distinct(runs, settings.tol)
-    if races(settings) and settings.max_depth > 0 and held_out.any():
+    if races(settings) and settings.max_depth > 0 and holds_out:
         runs += [Run(theta, training, settings, judge, watch) for theta in sliced_starts(track, settings, judge)]
-    leaf_choices = MIN_SAMPLES_LEAF_CHOICES if held_out.any() else (MIN_SAMPLES_LEAF,)
+    leaf_choices = MIN_SAMPLES_LEAF_CHOICES if holds_out else (MIN_SAMPLES_LEAF,)
     for run in runs:
         run.leaf_choices = leaf_choices
         hard_phase(run, trial_rounds(settings))
@@ -140,7 +141,7 @@ def train(table: Table, wanted: Settings, rng: np.random.Generator, watch: Watch
         leaves = dict.fromkeys(grow_options(wanted, len(training.table), leaf) for leaf in MIN_SAMPLES_LEAF_CHOICES[:2])
         found = max(found, deepened(training, judge, best.best.theta, list(leaves)), key=lambda entry: entry[0])
     score, snapshot = found
-    trial = Trial(snapshot.freeze(scaler, settings), training.table, judge.table) if held_out.any() else None
+    trial = Trial(snapshot.freeze(scaler, settings), training.table, judge.table) if holds_out else None
     if regrows:  # the held-out rows have done their work and may now teach
         everything = TrainingRows(table, bins, scaler, wanted.max_depth, smoothing)
         snapshot = regrown(everything, snapshot)

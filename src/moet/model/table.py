@@ -2,17 +2,46 @@
 
 Equal (x, y) rows become one row whose weight is the sum of theirs, and rows are ordered by a hash of their content.
 Training therefore sees exactly the same arrays whether a row is repeated or weighted and whatever the order of the
-table, and a split of the *distinct* rows can never put a copy of a training row into validation. ``X`` itself is never
-copied: rows are indices into it.
+table, and a split of the *distinct* rows can never put a copy of a training row into validation. Where rows come in
+groups (episodes, patients), groups are what is held out, and a row that was met in several of them counts in each: the
+next group will meet it as often. ``X`` itself is never copied: rows are indices into it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Groups(NamedTuple):
+    """Which groups (an episode, a patient) rows were met in: an entry for every row and every group that it was met in.
+
+    Attributes
+    ----------
+    row : array of int
+        Place of the row in its table.
+    name : array of int
+        Number of the group.
+    share : array of float
+        What part of the row's weight was met there.
+    """
+
+    row: NDArray[np.intp]
+    name: NDArray[np.intp]
+    share: Floats
+
+    def take(self, index: NDArray[np.intp], n_rows: int) -> Groups:
+        """Return the entries of some of the rows."""
+        place = np.full(n_rows, -1, dtype=np.intp)
+        place[index] = np.arange(len(index))
+        kept = place[self.row] >= 0
+        return Groups(place[self.row[kept]], self.name[kept], self.share[kept])
 
 
 @dataclass(frozen=True)
@@ -29,8 +58,8 @@ class Table:
         Class index of each distinct row.
     weight : array of float, shape (n,)
         Total weight of each distinct row, all positive.
-    group : array of int, shape (n,), or None
-        Which rows belong together (an episode, a patient) and must not be split between training and validation.
+    groups : Groups or None
+        Which rows belong together and must not be split between training and validation.
     n_classes : int
     """
 
@@ -38,7 +67,7 @@ class Table:
     rows: NDArray[np.int32]
     y: NDArray[np.int32]
     weight: NDArray[np.float64]
-    group: NDArray[np.intp] | None
+    groups: Groups | None
     n_classes: int
 
     def __len__(self) -> int:
@@ -50,10 +79,24 @@ class Table:
         shares = np.bincount(self.y, weights=self.weight, minlength=self.n_classes)
         return shares / shares.sum()
 
-    def take(self, index: NDArray[np.intp]) -> Table:
-        """Return the table of some of the rows."""
-        group = None if self.group is None else self.group[index]
-        return Table(self.X, self.rows[index], self.y[index], self.weight[index], group, self.n_classes)
+    def take(self, index: NDArray[np.intp], weight: Floats | None = None) -> Table:
+        """Return the table of some of the rows; ``weight`` are other weights of all rows."""
+        weight = self.weight if weight is None else weight
+        groups = None if self.groups is None else self.groups.take(index, len(self))
+        return Table(self.X, self.rows[index], self.y[index], weight[index], groups, self.n_classes)
+
+    @property
+    def group_of_entry(self) -> NDArray[np.intp]:
+        """What is held out together or not at all: the group of every entry, or every row for itself."""
+        return np.arange(len(self)) if self.groups is None else self.groups.name
+
+    def parted(self, entries: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Weights that rows have without some entries, and in these."""
+        if self.groups is None:
+            return np.where(entries, 0.0, self.weight), np.where(entries, self.weight, 0.0)
+        row, _, share = self.groups
+        without, within = (np.bincount(row[part], share[part], len(self)) for part in (~entries, entries))
+        return self.weight * without, self.weight * within
 
 
 def canonical_table(
@@ -65,7 +108,7 @@ def canonical_table(
 ) -> Table:
     """Merge equal rows of positive weight and put them in an order that depends on their content alone.
 
-    A row that occurs in several groups goes to the first of them, whatever the order of the rows.
+    ``group`` is the number of the group of every row of ``X``.
     """
     X = X.view()
     X.flags.writeable = False
@@ -75,19 +118,29 @@ def canonical_table(
     starts = _starts_of_runs(X, y, rows)
     first = rows[starts]
     weights = np.add.reduceat(weight[rows], starts)
-    groups = None if group is None else np.minimum.reduceat(group[rows], starts)
+    groups = None if group is None else _groups(group[rows], weight[rows], starts)
     return Table(X, first, y[first], weights, groups, n_classes)
 
 
-def split(table: Table, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Choose about ``fraction`` of the distinct rows for validation: of every class, or whole groups."""
+def _groups(group: NDArray[np.intp], weight: Floats, starts: NDArray[np.intp]) -> Groups:
+    """Groups of runs of equal rows, of which each has a group and a weight."""
+    run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(group)))
+    entry, member = np.unique(run * (group.max() + 1) + group, return_inverse=True)
+    row, name = np.divmod(entry, group.max() + 1)
+    met = np.bincount(member, weight)
+    return Groups(row, name, met / np.bincount(row, met)[row])
+
+
+def split(table: Table, fraction: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Weights of rows in training and in validation, which gets about ``fraction`` of every class, or whole groups."""
+    if table.groups is not None:
+        names = table.groups.name
+        return table.parted(np.isin(names, _small_groups(names, fraction * len(names), rng)))
     chosen = np.zeros(len(table), dtype=bool)
-    if table.group is not None:
-        return np.isin(table.group, _small_groups(table.group, fraction * len(table), rng))
     for label in range(table.n_classes):
         rows = np.flatnonzero(table.y == label)
         chosen[rng.permutation(rows)[: int(fraction * len(rows))]] = True
-    return chosen
+    return table.parted(chosen)
 
 
 def _small_groups(group: NDArray[np.intp], n_rows: float, rng: np.random.Generator) -> list[int]:

@@ -150,7 +150,7 @@ def _numbers(t: Tables, name: str) -> str:
     """All numbers of the certificate and the policy."""
     lines = [
         _table(f"{name}_{key}", getattr(t, key))
-        for key in ("inputs", "sines", "cosines", "bottom", "top", "shape", "errors", "rows", "spreads", "limits")
+        for key in ("sines", "cosines", "bottom", "top", "shape", "errors", "rows", "spreads", "limits")
     ]
     lines += [_table(f"{name}_{key}", getattr(t, key)) for key in ("gate", "gate_spreads", "gate_errors")]
     if len(t.safe_rows):
@@ -183,9 +183,9 @@ def _step(t: Tables, name: str) -> str:
     """The equations, one line per operation."""
     n_states, n_inputs = len(t.outputs), t.inputs.shape[1]
     registers = [f"z[{k}]" for k in range(n_states)]
-    registers += [f"{name}_inputs[action][{k}]" for k in range(n_inputs)]
+    registers += [f"input{k}" for k in range(n_inputs)]
     registers += [number(value, "double") for value in t.constants.tolist()]
-    lines = []
+    lines = [f"const double input{k} = {_of_action(values)};" for k, values in enumerate(t.inputs.T.tolist())]
     for operation, *arguments in t.code.tolist():
         lines.append(
             f"const double r{len(registers)} = {_operation(operation, [registers[i] for i in arguments], name)};"
@@ -211,6 +211,12 @@ static inline void {name}_step(double z[@STATES@], int action)
 {body}
 }}
 """
+
+
+def _of_action(values: list[float]) -> str:
+    """An input by action: processors foresee a branch, and wait for what stands in a table."""
+    choices = "".join(f"action == {k} ? {number(value, 'double')} : " for k, value in enumerate(values[:-1]))
+    return choices + number(values[-1], "double")
 
 
 def _operation(operation: int, a: list[str], name: str) -> str:
@@ -358,6 +364,12 @@ static inline int NAME_steps_within(const double x[@STATES@], int action, int mo
         z[i] = x[i];
     }
     for (int k = 1; k < @ERRORS@ && k <= most; k++) {
+        if (k > 1) {
+            action = NAME_sure_action(z, NAME_errors[k - 1] + NAME_errors[0]);
+            if (action < 0) {
+                return 0;
+            }
+        }
         NAME_step(z, action);
         if (!NAME_within(z, NAME_errors[k])CONDITIONS_KEPT) {
             return 0;
@@ -366,10 +378,6 @@ static inline int NAME_steps_within(const double x[@STATES@], int action, int mo
             if (NAME_in_cell(z, NAME_errors[k], NAME_limits[cell], &failed[cell])) {
                 return k;
             }
-        }
-        action = NAME_sure_action(z, NAME_errors[k] + NAME_errors[0]);
-        if (action < 0) {
-            return 0;
         }
     }
     return 0;

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moet.jit import INTERNAL, OPTIONS
+from moet.jit import INLINED, OPTIONS
 
 Floats = NDArray[np.float64]
 
@@ -112,16 +112,18 @@ def steps_to_set(x: Any, action: int, most: int, floats: Any, ints: Any) -> int:
     z, registers, logits = x.copy(), np.empty(_n_registers(n)), np.empty(n[3 * GATE + 1])
     _load_constants(registers, f, n)
     failed = np.zeros(n[3 * LIMITS + 1], np.int64)
+    error = first_error
     for k in range(1, min(n[3 * ERRORS + 1], most + 1)):
+        if k > 1:
+            action = _sure_action(z, error + first_error, logits, f, n)
+            if action < 0:
+                return 0
         _step(z, action, registers, f, n)
         error = f[n[3 * ERRORS] + k]
         if not (_within(z, error, f, n) and _keeps_conditions(z, error, f, n)):
             return 0
         if _in_set(z, error, failed, f, n):
             return k
-        action = _sure_action(z, error + first_error, logits, f, n)
-        if action < 0:
-            return 0
     return 0
 
 
@@ -151,13 +153,13 @@ def explained(x: Any, action: int, after: Any, floats: Any, ints: Any) -> bool:
     return True
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _n_registers(n: Any) -> int:
     """Registers of a program."""
     return n[3 * OUTPUTS + 1] + n[3 * INPUTS + 2] + n[3 * CONSTANTS + 1] + n[3 * CODE + 1]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _load_constants(registers: Any, f: Any, n: Any) -> None:
     """Put the constants of a program in their places, which no step changes."""
     first = n[3 * OUTPUTS + 1] + n[3 * INPUTS + 2]
@@ -165,7 +167,7 @@ def _load_constants(registers: Any, f: Any, n: Any) -> None:
         registers[first + k] = f[n[3 * CONSTANTS] + k]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _within(z: Any, error: float, f: Any, n: Any) -> bool:
     """Whether all states that are so close are in the box."""
     bottom, top, shape = n[3 * BOTTOM], n[3 * TOP], n[3 * SHAPE]
@@ -176,7 +178,7 @@ def _within(z: Any, error: float, f: Any, n: Any) -> bool:
     return True
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _keeps_conditions(z: Any, error: float, f: Any, n: Any) -> bool:
     """Whether all states that are so close keep the conditions of several states."""
     for i in range(n[3 * SAFE_ROWS + 1]):
@@ -185,7 +187,7 @@ def _keeps_conditions(z: Any, error: float, f: Any, n: Any) -> bool:
     return True
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _in_set(z: Any, error: float, failed: Any, f: Any, n: Any) -> bool:
     """Whether all states that are so close are in one of the polytopes.
 
@@ -197,7 +199,7 @@ def _in_set(z: Any, error: float, failed: Any, f: Any, n: Any) -> bool:
     return False
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _in_cell(z: Any, error: float, cell: int, failed: Any, f: Any, n: Any) -> bool:
     n_rows = n[3 * ROWS + 1]
     limits = n[3 * LIMITS] + cell * n_rows
@@ -210,7 +212,7 @@ def _in_cell(z: Any, error: float, cell: int, failed: Any, f: Any, n: Any) -> bo
     return True
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _below(z: Any, error: float, i: int, f: Any, rows: int, spreads: int, limits: int) -> bool:
     """Whether all states that are so close are below one limit."""
     row = rows + i * len(z)
@@ -220,7 +222,7 @@ def _below(z: Any, error: float, i: int, f: Any, rows: int, spreads: int, limits
     return value + error * f[spreads + i] <= f[limits + i]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _logits(z: Any, logits: Any, f: Any, n: Any) -> int:
     """Fill in the logits of the gate, and return the expert that is ahead."""
     gate, width = n[3 * GATE], n[3 * GATE + 2]
@@ -246,7 +248,7 @@ def policy_action(x: Any, f: Any, n: Any) -> int:
     return n[n[3 * ACTIONS] + node]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _sure_action(z: Any, error: float, logits: Any, f: Any, n: Any) -> int:
     """Action of the policy wherever the state is within the errors, and whatever is seen of it; -1 if not sure."""
     best = _logits(z, logits, f, n)
@@ -269,7 +271,7 @@ def _sure_action(z: Any, error: float, logits: Any, f: Any, n: Any) -> int:
     return n[n[3 * ACTIONS] + node]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _step(z: Any, action: int, registers: Any, f: Any, n: Any) -> None:
     """Replace a state by the next one."""
     n_states, n_inputs = n[3 * OUTPUTS + 1], n[3 * INPUTS + 2]
@@ -284,7 +286,7 @@ def _step(z: Any, action: int, registers: Any, f: Any, n: Any) -> None:
         z[k] = registers[n[n[3 * OUTPUTS] + k]]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _result(line: int, registers: Any, f: Any, n: Any) -> float:
     """One line of the program; numbers of operations are those of :class:`moet.shield.program.Operation`."""
     operation, a, b = n[line], registers[n[line + 1]], registers[n[line + 2]]
@@ -313,7 +315,7 @@ def _result(line: int, registers: Any, f: Any, n: Any) -> float:
     return registers[n[line + 3]] if a <= b else registers[n[line + 4]]
 
 
-@njit(**INTERNAL)
+@njit(**INLINED)
 def _polynomial(f: Any, start: int, terms: int, q: float) -> float:
     value = f[start + terms - 1]
     for k in range(terms - 2, -1, -1):

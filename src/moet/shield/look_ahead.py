@@ -155,14 +155,17 @@ def _tables(claimed: dict[str, Any], mixture: Mixture, system: System, rows: Arr
     claims: dict[str, Any] = {name: np.array(claimed[name], np.float64) for name in _NUMBERS}
     flat = FlatMixture.of(mixture.gate_weights, mixture.gate_bias, mixture.trees)
     sines, cosines = polynomials(claimed["terms"])
+    rows = np.ascontiguousarray(rows, np.float64)
+    limits = np.array(_cells(claimed["limits"]) or [[-np.finfo(float).max] * len(rows)])
+    order = _order(rows, limits, claims["bottom"], claims["top"])
     return Tables(
         **step_program(system)._asdict(),
         **flat.routing._asdict(),
-        **claims,
+        **{**claims, "spreads": claims["spreads"][order]},
         sines=sines,
         cosines=cosines,
-        rows=np.ascontiguousarray(rows, np.float64),
-        limits=np.array(_cells(claimed["limits"]) or [[-np.finfo(float).max] * len(claimed["spreads"])]),
+        rows=rows[order],
+        limits=np.ascontiguousarray(limits[:, order]),
         safe_rows=np.array(safe_rows, np.float64).reshape(-1, system.n_states),
         actions=np.array(system.actions_of(mixture), np.int64)[flat.leaf_class],
     )
@@ -172,6 +175,27 @@ def _cells(limits: Sequence[Sequence[float] | None]) -> list[Sequence[float]]:
     """Polytopes that are not empty. If all are, the kernel is given one that no state is in: C has no empty arrays."""
     return [cell for cell in limits if cell is not None]
 
+
+def _order(rows: Floats, limits: Floats, low: Floats, high: Floats) -> NDArray[np.int64]:
+    """Rows in the order in which states of a box are found out soonest to be beyond polytopes.
+
+    What is decided does not depend on it: a state is in a polytope if it is below all limits.
+    """
+    n_states = max(1, min(_STATES, _COMPARISONS // limits.size))
+    share = np.random.default_rng(0).random((n_states, len(low)))
+    states = (1.0 - share) * low + share * high  # whose difference may be beyond float64
+    beyond = ((states @ rows.T)[:, None] > limits).reshape(-1, len(rows))
+    order: list[int] = []
+    while len(order) < len(rows):
+        found_out = beyond.sum(axis=0)
+        found_out[order] = -1
+        order.append(int(found_out.argmax()))
+        beyond = beyond[~beyond[:, order[-1]]]
+    return np.array(order)
+
+
+_STATES, _COMPARISONS = 4096, 10**7
+"""States that rows are put in order for, and how often they are compared with limits at most."""
 
 _NUMBERS = (
     *("bottom", "top", "shape", "errors", "spreads"),

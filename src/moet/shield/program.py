@@ -27,6 +27,10 @@ Ints = NDArray[np.int64]
 LARGEST_ARGUMENT = 8.0
 """Sine and cosine are computed without taking off turns."""
 
+_SMALLEST = Fraction(1, 2**1000)
+"""To divide by a number is to multiply by its reciprocal, which is faster, if that is no subnormal and finite. Its one
+rounding is that which the checker allows the number itself."""
+
 
 class Operation(IntEnum):
     """What a line of a program does with earlier results."""
@@ -67,8 +71,8 @@ class Program(NamedTuple):
 class _Node:
     """A register of the program that is being written."""
 
-    def __init__(self, writer: _Writer, key: Any) -> None:
-        self.writer, self.key = writer, key
+    def __init__(self, writer: _Writer, key: Any, number: Fraction | None = None) -> None:
+        self.writer, self.key, self.number = writer, key, number
 
     def __add__(self, other: _Node) -> _Node:
         return self.writer.line(Operation.ADD, self, other)
@@ -80,6 +84,8 @@ class _Node:
         return self.writer.line(Operation.MULTIPLY, self, other)
 
     def __truediv__(self, other: _Node) -> _Node:
+        if self.number is None and other.number is not None and _SMALLEST < abs(other.number) < 1 / _SMALLEST:
+            return self * self.writer.constant(1 / other.number)
         return self.writer.line(Operation.DIVIDE, self, other)
 
     def __neg__(self) -> _Node:
@@ -96,11 +102,11 @@ class _Writer:
     """Collects lines; what was computed once is not computed again."""
 
     def __init__(self) -> None:
-        self.constants: dict[float, _Node] = {}
+        self.constants: dict[Fraction, _Node] = {}
         self.lines: dict[tuple[Any, ...], _Node] = {}
 
     def constant(self, value: Fraction) -> _Node:
-        return self.constants.setdefault(float(value), _Node(self, ("constant", float(value))))
+        return self.constants.setdefault(value, _Node(self, ("constant", value), value))
 
     def line(self, operation: Operation, *arguments: _Node) -> _Node:
         key = (operation, *(argument.key for argument in arguments))
@@ -162,7 +168,7 @@ def _numbered(writer: _Writer, n_states: int, inputs: Floats, following: list[_N
         code[line, : len(key)] = [key[0], *(registers[argument] for argument in key[1:])]
         registers[key] = len(registers)
     outputs = np.array([registers[node.key] for node in following])
-    return Program(code, np.array([*writer.constants]), inputs, outputs)
+    return Program(code, np.array([*map(float, writer.constants)]), inputs, outputs)
 
 
 def polynomials(terms: int) -> tuple[Floats, Floats]:

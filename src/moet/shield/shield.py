@@ -17,7 +17,7 @@ from moet.verify.checker.certificate import Certificate
 from moet.verify.loops.sets.template import Template
 from moet.verify.systems.system import System
 
-STEPS = 30
+STEPS = 10
 """How far a shield looks ahead by default, if errors do not grow too large before that."""
 
 

@@ -63,13 +63,16 @@ def chain_of(graph: Any) -> list[Step]:
     inputs = [value.name for value in graph.input if value.name not in constants]
     if len(inputs) != 1:
         raise NotChainError(f"it has {len(inputs)} inputs")
-    here, steps = inputs[0], []
+    here = inputs[0]
+    steps: list[Step] = []
     for node in graph.node:
         if node.op_type == "Constant" or all(name in constants for name in node.input):
             constants[node.output[0]] = _constant(node, constants)
             continue
         if [name for name in node.input if name and name not in constants] != [here]:
             raise NotChainError("its operations are no chain")
+        if node.op_type == "Cast" and not _keeps_numbers(_attributes(node)["to"], steps):
+            raise NotChainError("it rounds its numbers")
         steps += _steps(node, here, constants)
         here = node.output[0]
     if here != graph.output[0].name:
@@ -95,10 +98,13 @@ class RuntimeTeacher(CheckedTeacher):
         self._meaning = meaning
         self._normalization = normalization
         self._input = session.get_inputs()[0]
+        self._kind = np.float64 if self._input.type == "tensor(double)" else np.float32
         self.digest = digest
-        self.n_features = int(self._input.shape[1])
+        width = int(self._input.shape[1])
+        self.n_features = width
         self.continuous = continuous
-        answer = self._ask(np.zeros((1, self.n_features)))
+        self._one_by_one = self._input.shape[0] == 1 or self._mixes_rows(width)
+        answer = self._ask(np.zeros((1, width)))
         self._chooses = answer.dtype.kind in "iub"
         self.has_scores = not continuous and not self._chooses
         if self.has_scores:
@@ -136,18 +142,24 @@ class RuntimeTeacher(CheckedTeacher):
         return as_scores(self._ask(rows), len(rows), self.n_actions)
 
     def _ask(self, rows: Floats) -> NDArray[Any]:
-        kind = np.float64 if self._input.type == "tensor(double)" else np.float32
-        inputs = scaled(rows, *self._normalization).astype(kind)
-        output = self._session.get_outputs()[0].name
-        alone = self._input.shape[0] == 1  # a network that was exported for one row at a time
+        inputs = scaled(rows, *self._normalization).astype(self._kind)
         try:
-            parts = [
-                np.asarray(self._session.run([output], {self._input.name: part})[0])
-                for part in (np.split(inputs, len(inputs)) if alone else [inputs])
-            ]
+            parts = [self._run(part) for part in (np.split(inputs, len(inputs)) if self._one_by_one else [inputs])]
         except Exception as error:  # of onnxruntime's own kinds
             raise TeacherError(f"onnxruntime cannot compute it: {error}") from None
         return np.concatenate([np.atleast_1d(part) for part in parts])
+
+    def _run(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._session.run([self._session.get_outputs()[0].name], {self._input.name: inputs})[0])
+
+    def _mixes_rows(self, width: int) -> bool:
+        """Whether the answer to a row depends on the rows beside it, or several rows cannot be asked at all."""
+        rows = np.random.default_rng(0).normal(size=(4, width)).astype(self._kind)
+        try:
+            together, alone = self._run(rows), [self._run(row[None]) for row in rows]
+            return not np.allclose(together, np.concatenate(alone), rtol=1e-3, atol=1e-5, equal_nan=True)
+        except Exception:  # of onnxruntime's own kinds, or shapes that do not fit together
+            return True
 
 
 def _load(path: str | os.PathLike[str]) -> Any:
@@ -234,8 +246,8 @@ def _steps(node: Any, here: str, constants: dict[str, NDArray[Any]]) -> list[Ste
             raise NotChainError("its ELU has another alpha than 1")
         case "Flatten" if attributes.get("axis", 1) != 1:
             raise NotChainError("it flattens its batch")
-        case "Cast" if attributes.get("to") not in (1, 7, 11):  # float, int64 after the end, double
-            raise NotChainError("it rounds its numbers")
+        case "Dropout" if len(others) > 1 and bool(np.any(others[1])):
+            raise TeacherError("it drops numbers at random, as in training; export it as it is used: module.eval()")
         case operation if operation in _NOTHING:
             return []
         case operation if operation in _ACTIVATIONS:
@@ -245,6 +257,11 @@ def _steps(node: Any, here: str, constants: dict[str, NDArray[Any]]) -> list[Ste
                 raise NotChainError("it prefers the last among equals")
             return [Nonlinear(_ENDINGS[operation])]  # type: ignore[arg-type]
     raise NotChainError(f"it computes {node.op_type}")
+
+
+def _keeps_numbers(kind: int, steps: list[Step]) -> bool:
+    """Whether a cast changes nothing: to float or double, or, of the number of an action, to int64."""
+    return kind in (1, 11) or (kind == 7 and steps[-1:] == [Nonlinear("argmax")])
 
 
 def _is_plain(convolution: dict[str, Any]) -> bool:

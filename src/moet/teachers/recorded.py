@@ -195,6 +195,10 @@ def _split(arrays: Mapping[str, Any]) -> Iterator[Episode]:
         raise InputError(f"it has {len(rows)} observations and {len(actions)} actions")
     if len(rows) not in (len(actions), len(actions) + 1):  # the last observation calls for no action
         raise InputError(f"it has {len(rows)} observations and {len(actions)} actions")
+    if "episode" in arrays:  # several environments may have been recorded side by side
+        number = np.asarray(arrays["episode"])
+        order = _one_after_the_other(number)
+        rows, actions, several = rows[order], actions[order], _changes(number[order])
     starts = several if several is not None else np.zeros(1, np.int64)
     for begin, end in zip(starts, [*starts[1:], len(actions)], strict=True):
         if end > begin:
@@ -208,15 +212,35 @@ def _starts(arrays: Mapping[str, Any], actions: NDArray[Any]) -> NDArray[np.int6
         number = np.asarray(arrays["episode"])
         if number.shape != (count,):
             raise InputError(f"episode has shape {number.shape} for {count} actions")
-        return np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
+        return _changes(number)
     if "lengths" in arrays:
         lengths = np.asarray(arrays["lengths"])
         if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or lengths.sum() != count or (lengths < 0).any():
             raise InputError(f"lengths must be whole numbers that add up to the {count} actions")
         return np.cumsum(np.r_[0, lengths[:-1]]).astype(np.int64)
-    flags = [np.asarray(arrays[name]) for name in _ENDS if name in arrays and np.size(arrays[name]) == count]
-    inner = sum((flag.reshape(-1)[:-1].astype(np.int64) for flag in flags), np.zeros(max(count - 1, 0), np.int64))
+    inner = sum((flag[:-1] for flag in _flags(arrays, count)), np.zeros(max(count - 1, 0), np.int64))
     return np.flatnonzero(np.r_[True, inner > 0]) if inner.any() else None
+
+
+def _flags(arrays: Mapping[str, Any], count: int) -> Iterator[NDArray[np.int64]]:
+    """What says of every step whether the episode ended with it; a single flag is about the whole file."""
+    for name in _ENDS:
+        flag = np.asarray(arrays.get(name, False))
+        if flag.ndim and (flag.size != count or flag.dtype.kind not in "biuf"):
+            raise InputError(f"{name} is {flag.dtype} of shape {flag.shape} for {count} actions")
+        if flag.ndim:
+            yield flag.reshape(-1).astype(np.int64)
+
+
+def _one_after_the_other(number: NDArray[Any]) -> NDArray[np.intp]:
+    """Order in which steps of the same episode stand together, as they were done; episodes as they began."""
+    _, first, member = np.unique(number, return_index=True, return_inverse=True)
+    return np.argsort(first[member], kind="stable")
+
+
+def _changes(number: NDArray[Any]) -> NDArray[np.int64]:
+    """Where another number begins."""
+    return np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
 
 
 def _actions(values: Any) -> NDArray[Any]:

@@ -25,6 +25,9 @@ from moet.teachers.teacher import CheckedTeacher, Floats, Teacher
 _LIVE: tuple[Kind, ...] = ("q_values", "quantiles", "actor_critic")
 """Kinds of policies that can be asked through PyTorch if they are no plain networks."""
 
+_ROWS_TRIED, _ROUNDED = 64, 0.05
+"""Rows that a live policy is tried on, and the share of answers that rounding may change."""
+
 
 def read_sb3(model: Any, *, normalize: Any = None, trust: bool = False) -> Teacher:
     """Take an agent of Stable-Baselines3; see :meth:`Teacher.from_sb3`."""
@@ -134,12 +137,25 @@ def _teacher_of(model: Any, normalize: Any) -> Teacher:
     if found.module == MASKED:
         _warn_of_masks()
     try:
-        return teacher_of(found, **normalization._asdict())
+        teacher = teacher_of(found, **normalization._asdict())
     except NotPlainError as error:
         kind = _live_kind(policy)
         if kind is None or len(actions.counts) != 1:
             raise TeacherError(f"{error}. {WRAP}, with low= and high= where actions are numbers") from None
-        return LivePolicy(policy, kind, n_features, actions.counts[0], normalization)
+        teacher = LivePolicy(policy, kind, n_features, actions.counts[0], normalization)
+    if policy.observation_space.shape == (n_features,) and len(actions.counts) <= 1:
+        _refuse_other_predict(policy, teacher, normalization)
+    return teacher
+
+
+def _refuse_other_predict(policy: Any, teacher: Teacher, normalization: Normalization) -> None:
+    """Complain if a policy acts otherwise than its network: its ``predict``, a layer or a hook is somebody's own."""
+    rows = np.random.default_rng(0).normal(size=(_ROWS_TRIED, *policy.observation_space.shape))
+    predicted, _ = policy.predict(scaled(rows, *normalization).astype(np.float32), deterministic=True)
+    acted = teacher.act(rows)
+    differs = ~np.isclose(acted, np.reshape(predicted, acted.shape), rtol=1e-3, atol=1e-3)
+    if (share := float(np.mean(differs))) > _ROUNDED:
+        raise TeacherError(f"its predict answers otherwise than its network, in {share:.0%} of rows drawn. {WRAP}")
 
 
 def _live_kind(policy: Any) -> Kind | None:

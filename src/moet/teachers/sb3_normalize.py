@@ -20,6 +20,12 @@ _HOW_TO_STORE = (
     "where v is the VecNormalize"
 )
 
+_HOW_TO_STACK = (
+    ". If frames were stacked after they were normalised (VecFrameStack around VecNormalize), write the statistics of "
+    "the whole stack: np.savez('normalize.npz', mean=np.tile(v.obs_rms.mean, k), var=np.tile(v.obs_rms.var, k), "
+    "epsilon=v.epsilon, clip=v.clip_obs), of k frames that are rows"
+)
+
 _NAMES = ("vecnormalize.pkl", "vec_normalize.pkl", "normalize.npz")
 """How files of statistics end that lie beside an agent."""
 
@@ -70,7 +76,8 @@ def _normalization(statistics: _Statistics, n_features: int) -> Normalization:
     offset, scale = (np.concatenate(pieces) for pieces in zip(*columns, strict=True))
     if len(offset) != n_features:
         shapes = ", ".join(str(np.shape(part.mean)) for part in statistics.parts if part.mean is not None)
-        raise TeacherError(f"normalize is for observations of shape {shapes}, the agent for {(n_features,)}")
+        stacked = _HOW_TO_STACK if len(offset) and n_features % len(offset) == 0 else ""
+        raise TeacherError(f"normalize is for observations of shape {shapes}, the agent for {(n_features,)}{stacked}")
     if not (np.all(scale > 0) and clip > 0):
         raise TeacherError("normalize must have positive variances and a positive clip")
     return Normalization(offset, scale, float(clip))

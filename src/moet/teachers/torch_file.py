@@ -252,6 +252,13 @@ def _steps_of_module(module: Any) -> list[Step]:
     """What a module computes, if it is a layer, an activation, or a sequence of such."""
     import torch
 
+    # a class derived from one of these may compute anything, and so may a hook
+    if (
+        not type(module).__module__.startswith("torch.nn.modules.")
+        or module._forward_hooks
+        or module._forward_pre_hooks
+    ):
+        raise NotChainError(f"it has a {type(module).__name__} of its own")
     match module:
         case torch.nn.Sequential():
             return [step for child in module for step in _steps_of_module(child)]
@@ -259,7 +266,7 @@ def _steps_of_module(module: Any) -> list[Step]:
             weight = module.weight.detach().cpu().double().numpy()
             bias = np.zeros(len(weight)) if module.bias is None else module.bias.detach().cpu().double().numpy()
             return [Dense(weight.T, bias)]
-        case torch.nn.Softmax() | torch.nn.LogSoftmax():
+        case torch.nn.Softmax() | torch.nn.LogSoftmax() if module.dim in (-1, 1):
             return [Nonlinear("softmax")]
         case torch.nn.Identity() | torch.nn.Dropout() | torch.nn.Flatten():
             return []

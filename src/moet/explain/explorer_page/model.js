@@ -2,6 +2,7 @@
 // adds and multiplies doubles one by one, so all that matters is the order of the sums and which maximum counts.
 
 export const LEAF = -1;
+const LEAST_LEAD = 1e-6; // of the logarithm of the answer's probability, where an offset would turn them
 
 /** Position of the first maximum. */
 function firstMaximum(values, start = 0, end = values.length) {
@@ -17,6 +18,7 @@ export class Model {
     this.digest = part.digest;
     this.isHard = part.prediction === "hard" || part.trees.length === 1; // one expert's vote is its answer
     this.sharpness = part.sharpness; // null: votes are probabilities; a list: one number per answer
+    this.offset = part.offset; // null, or a number per answer
     this.nExperts = part.trees.length;
     this.nFeatures = part.gate.weights[0].length;
     this.nClasses = nClasses;
@@ -113,7 +115,11 @@ export class Model {
     if (this.sharpness === null) return Float64Array.from(votes);
     const answer = firstMaximum(votes);
     const factor = Array.isArray(this.sharpness) ? this.sharpness[answer] : this.sharpness;
-    const powers = Float64Array.from(votes, (vote) => Math.exp(factor * (vote - votes[answer])));
+    const powers = Float64Array.from(votes, (vote, c) => {
+      const behind = factor * (vote - votes[answer]);
+      if (this.offset === null || c === answer) return Math.exp(behind);
+      return Math.exp(Math.min(behind - this.offset[answer], -LEAST_LEAD));
+    });
     const total = powers.reduce((sum, power) => sum + power, 0);
     return powers.map((power) => power / total);
   }

@@ -159,6 +159,7 @@ def _model(mixture: Model, name: str) -> dict[str, Any]:
         "summary": summary(mixture),
         "prediction": mixture.prediction,
         "sharpness": getattr(mixture, "sharpness", None),
+        "offset": getattr(mixture, "offset", None),
         "gate": {"weights": mixture.gate_weights.tolist(), "bias": mixture.gate_bias.tolist()},
         "trees": [_tree(tree) for tree in mixture.trees],
     }

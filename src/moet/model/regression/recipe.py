@@ -112,16 +112,17 @@ def train(
     units = Units(Scaler.of(table), Scaler.of(target_table), low, high)
     standard = (targets - units.targets.mean) * units.targets.inverse_scale
     everyone = Rows(table, standard, units, settings.affine)
-    held_out = np.zeros(len(table), dtype=bool)
+    taught, asked = table.weight, np.zeros(len(table))
     if len(table) >= SMALL_TABLE:
-        held_out = split(table, min(settings.validation_fraction, MOST_HELD_OUT / len(table)), rng)
-    kept = np.flatnonzero(~held_out)[:MOST_FITTED]
-    judge = Judge(everyone.take(np.flatnonzero(held_out)) if held_out.any() else everyone, settings.soft)
-    rows = everyone.take(kept)
+        taught, asked = split(table, min(settings.validation_fraction, MOST_HELD_OUT / len(table)), rng)
+    holds_out = bool(asked.any())
+    kept = np.flatnonzero(taught)[:MOST_FITTED]
+    judge = Judge(everyone.take(np.flatnonzero(asked), asked) if holds_out else everyone, settings.soft)
+    rows = everyone.take(kept, taught)
     prior = _law_for_all(rows)
     training = TrainingRows(rows, _bins(rows.table, settings), prior)
     ridge = RIDGES[0]
-    candidates = _options(training, settings, bool(held_out.any()))
+    candidates = _options(training, settings, holds_out)
     thetas: list[Floats] = []
     for options in candidates:
         least = judge.least
@@ -133,9 +134,9 @@ def train(
     state = judge.best
     assert state is not None
     plain = _one_law(training)
-    if held_out.any() and judge.is_no_worse(plain, state):
+    if holds_out and judge.is_no_worse(plain, state):
         state = plain
-    if len(kept) < len(table):
+    if holds_out or len(kept) < len(table):
         state = _on_all_rows(state, everyone, prior, ridge, settings)
     return state.freeze(units, settings.soft), judge.errors
 
@@ -164,12 +165,12 @@ def _law_for_all(rows: Rows) -> Floats:
     return fit_laws(rows.design, rows.targets, rows.weight, everywhere, nothing, RIDGES[0], rows.units.bounds, 1)[0]
 
 
-def _options(training: TrainingRows, settings: Settings, held_out: bool) -> list[GrowOptions]:
+def _options(training: TrainingRows, settings: Settings, holds_out: bool) -> list[GrowOptions]:
     """How trees are grown, and laws fitted: with the ridge that was asked for, or with several that can be judged."""
     leaf = settings.min_samples_leaf
     if leaf is None:
         leaf = max(5.0, 2.0 * training.rows.design.shape[1]) * min(1.0, len(training.rows.table) / 1000)
-    ridges = RIDGES if held_out and settings.affine else RIDGES[:1]  # a constant is free of any ridge
+    ridges = RIDGES if holds_out and settings.affine else RIDGES[:1]  # a constant is free of any ridge
     if settings.ridge is not None:
         ridges = (settings.ridge,)
     return [GrowOptions(settings.max_depth, leaf, ridge) for ridge in ridges]

@@ -237,7 +237,7 @@ def _canonical(X: Floats, targets: Floats, weight: Floats, group: NDArray[np.int
         labels[used] = codes.ravel()
     table = canonical_table(X, labels, weight, len(distinct), group)
     targets = distinct[table.y]
-    return Table(table.X, table.rows, np.zeros(len(table), dtype=np.int32), table.weight, table.group, 1), targets
+    return Table(table.X, table.rows, np.zeros(len(table), dtype=np.int32), table.weight, table.groups, 1), targets
 
 
 def _bound(bound: Any, name: str, targets: Floats, default: Any) -> Floats:

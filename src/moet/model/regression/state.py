@@ -81,9 +81,9 @@ class Rows:
         """The rows as the gate's solvers want them."""
         return GateRows(self.table, self.units.features)
 
-    def take(self, index: NDArray[np.intp]) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.table.take(index), self.targets[index], self.units, self.affine)
+    def take(self, index: NDArray[np.intp], weight: Floats | None = None) -> Rows:
+        """Return some of the rows; ``weight`` are other weights of all rows."""
+        return Rows(self.table.take(index, weight), self.targets[index], self.units, self.affine)
 
     def leaves(self, tests: list[Tests]) -> NDArray[np.int32]:
         """Law that every expert has for every row, shape (n_experts, n): the laws of all leaves in one count."""

@@ -162,7 +162,10 @@ def _columns(found: Audit) -> str:
     for column in found.mixture.schema.columns:
         reach = ", ".join(column.labels) if column.labels else f"{_number(column.low)} to {_number(column.high)}"
         rows.append([column.name, column.kind, reach, column.unit])
-    return _table(["column", "kind", "values", "unit"], rows)
+    head = ["column", "kind", "values", "unit"]
+    if not any(unit for *_, unit in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    return _table(head, rows)
 
 
 def _table(head: Iterable[str], rows: Iterable[Sequence[str]], *, raw_last: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from moet.verify.inputs.distance import Norm
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Recourse, Unknown
 from moet.verify.rows.changes import Question, cheapest_change
+from moet.verify.rows.costs import weights_of
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 
 Floats = NDArray[np.float64]
@@ -25,14 +26,25 @@ _GAP = 1e-9
 
 
 def closest_row(
-    mixture: Mixture, x: Floats, norm: Norm, domain: Box | None, answer: Any, deadline: Deadline, seed: int
+    mixture: Mixture,
+    x: Floats,
+    norm: Norm | Literal["share"],
+    domain: Box | None,
+    answer: Any,
+    deadline: Deadline,
+    seed: int,
 ) -> Closest | Unknown:
-    """Answer :func:`moet.verify.closest` about possible rows; a change of category moves two features by 1."""
+    """Answer :func:`moet.verify.closest` about possible rows; a change of category moves two features by 1.
+
+    With ``"share"`` changes count as :func:`moet.verify.recourse` counts them: as shares of the ranges of columns.
+    """
     rows = rows_of(domain, mixture).with_row(x)
     if x not in rows:
         row = schema_of_model(mixture).row(x)
         raise InputError(f"the row {row} is none of the table: exactly one category, whole numbers")
-    if norm == "l1":
+    if norm == "share":
+        found = cheapest_change(mixture, x, rows, answer, weights_of(None, rows), None, deadline, seed)
+    elif norm == "l1":
         weights = {part.column.name: 2.0 if part.column.kind == "category" else 1.0 for part in rows.values}
         found = cheapest_change(mixture, x, rows, answer, ("sum", weights), None, deadline, seed)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from moet.verify.confirm import confirmed
 from moet.verify.findings import Robust
 from moet.verify.limits import Deadline
 from moet.verify.result import Proved
+from moet.verify.rows.balls import Balls
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
 from moet.verify.rows.questions import decidable_model, search_row
 from moet.verify.sums.forest import sum_of
 
-_TRIES = 200
+_TRIES, _TRIES_OF_SUMS = 200, 20
+"""Random rows among which a counterexample is looked for first; those of many trees cost more than a look at a box."""
 
 
 def robust(
@@ -81,25 +84,28 @@ def robust(
     kept, changed, unknown = np.zeros(len(X), dtype=bool), {}, []
     claim = {"model": digest(mixture), "rows": rows.claim(), "radius": sizes}
     certificate = Certificate("robust", claim | {"table": [], "answers": []})
-    seconds, start = 0.0, Deadline()
+    labels, start = mixture.classes.tolist(), Deadline()
+    codes = np.array([labels.index(answer) for answer in answers.tolist()], dtype=np.intp)
+    tries = _TRIES if trees is None else _TRIES_OF_SUMS
+    plain = repeat(None) if trees is not None else Balls(mixture, rows, sizes).proofs(X, codes)
     with progress_bar("moet verify --robust", len(X), shown=verbose) as advance:
-        for i, x in enumerate(X):
-            own = answers.tolist()[i]
-            forbidden = np.array([int(label != own) for label in mixture.classes.tolist()])
-            limit, part = Deadline(timeout, cpu_limit), Certificate("robust", {})
-            found, _ = search_row(mixture, rows.within(x, sizes), forbidden, limit, part, seed, _TRIES, trees)
+        for i, (x, code, proof) in enumerate(zip(X, codes.tolist(), plain, strict=False)):
+            found: Any = None
+            if proof is None:
+                limit, proof = Deadline(timeout, cpu_limit), Certificate("robust", {})
+                forbidden = (np.arange(len(labels)) != code).astype(np.int64)
+                found, _ = search_row(mixture, rows.within(x, sizes), forbidden, limit, proof, seed, tries, trees)
             if found is None:
                 kept[i] = True
                 certificate.claim["table"].append(schema.row(x))
-                certificate.claim["answers"].append(own)
-                certificate.append(part)
+                certificate.claim["answers"].append(labels[code])
+                certificate.append(proof)
             elif isinstance(found, str):
                 unknown.append(i)
             else:
                 changed[i] = schema.row(found)
             advance("")
-    seconds = start.seconds
-    effort: dict[str, float] = {"rows": len(X), "seconds": seconds}
+    effort: dict[str, float] = {"rows": len(X), "seconds": start.seconds}
     verdict = None
     if kept.any():
         verdict = confirmed(Proved(certificate=certificate, effort=effort), mixture, deadline=Deadline())

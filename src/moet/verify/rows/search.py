@@ -57,7 +57,7 @@ class Copy:
         self.mixture = mixture
         self.features = space.maps[row]
         self.gate = Gate(mixture, space, self.features, deployed)
-        self.below = [_groups_below(tree, groups) for tree in mixture.trees]
+        self.below = [groups_below(tree, groups) for tree in mixture.trees]
 
     @property
     def n_experts(self) -> int:
@@ -65,8 +65,8 @@ class Copy:
         return self.mixture.n_experts
 
 
-def _groups_below(tree: Tree, groups: NDArray[np.int64]) -> list[int]:
-    """Groups of the leaves below every node, as bits."""
+def groups_below(tree: Tree, groups: NDArray[np.int64]) -> list[int]:
+    """Groups of the leaves below every node of a tree, as bits."""
     below = (1 << groups[tree.value.argmax(axis=1)]).tolist()
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:
         below[node] = below[tree.left[node]] | below[tree.right[node]]

@@ -28,6 +28,8 @@ from moet.verify.checker.documents.schema import PlainColumn, plain_columns, sch
 
 HEAD = ("format", "version", "prediction", "feature_names", "gate", "trees")
 ARRAYS = ("feature", "threshold", "left", "right", "value")
+SAID = ("sharpness", "offset")
+"""What probabilities are made with, and no answer: it is part of the digest only."""
 _CLASS_TYPES = {"U": "str", "i": "int", "f": "float", "b": "bool"}
 _LABELS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 _TOLERANCE = 1e-6
@@ -143,7 +145,7 @@ def _content_of(model: Any) -> list[Any]:
     arrays = [model.gate_weights, model.gate_bias, model.classes]
     arrays += [getattr(tree, name) for tree in model.trees for name in ARRAYS]
     schema = None if model.schema is None else model.schema.document()
-    rest = [schema, model.prediction, model.feature_names, model.sharpness, len(model.trees)]
+    rest = [schema, model.prediction, model.feature_names, model.sharpness, model.offset, len(model.trees)]
     return [*rest, *((array.dtype, array.shape, array.tobytes()) for array in arrays)]
 
 
@@ -197,10 +199,9 @@ def _document_of(model: Any) -> dict[str, Any]:
 def _answers_of(held: Any) -> dict[str, Any]:
     """Classes, or outputs and their bounds."""
     if not hasattr(held, "outputs"):
-        sharpness = getattr(held, "sharpness", None)
-        sharpness = list(sharpness) if isinstance(sharpness, tuple) else sharpness
-        classes = {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()}
-        return {"classes": classes, **({} if sharpness is None else {"sharpness": sharpness})}
+        said = {name: getattr(held, name, None) for name in SAID}
+        lists = {name: list(one) if isinstance(one, tuple) else one for name, one in said.items() if one is not None}
+        return {"classes": {"type": _CLASS_TYPES[held.classes.dtype.kind], "values": held.classes.tolist()}, **lists}
     low, high = ([value if math.isfinite(value) else None for value in side.tolist()] for side in (held.low, held.high))
     return {"outputs": {"names": list(held.outputs), "low": low, "high": high}}
 
@@ -232,7 +233,7 @@ def frame(document: dict[str, Any], version: int, answers: str) -> Frame:
         document,
         "the model",
         (*HEAD, answers),
-        optional=("provenance", "schema", *(("sharpness",) if version == 1 else ())),
+        optional=("provenance", "schema", *(SAID if version == 1 else ())),
     )
     if document["prediction"] not in ("hard", "soft"):
         raise CertificateError(f"prediction must be 'hard' or 'soft', got {shown(document['prediction'])}")
@@ -255,10 +256,14 @@ def _plain(document: dict[str, Any]) -> PlainModel:
     columns = plain_columns(document.get("schema"), "schema" in document, names)
     answers: dict[str, Any] = {"schema": schema_document(columns)} if "schema" in document else {}
     answers["classes"] = {"type": class_type, "values": classes}
-    if "sharpness" in document:  # what probabilities are made with, and no answer: it is part of the digest only
+    if "sharpness" in document:
         answers["sharpness"] = _sharpness(document["sharpness"], len(classes))
         if prediction == "hard":
             raise CertificateError("sharpness belongs to a soft mixture")
+    if "offset" in document:
+        answers["offset"] = all_double(items(document["offset"], "offset", len(classes)), "offset")
+        if "sharpness" not in document:
+            raise CertificateError("an offset belongs to a sharpness")
     digest = digest_of(1, prediction, names, answers, weights, bias, arrays)
     trees = [_tree(tree, f"trees[{j}]") for j, tree in enumerate(arrays)]
     return PlainModel(

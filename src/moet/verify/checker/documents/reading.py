@@ -98,6 +98,8 @@ def written(value: Any) -> bytes:
 def _check_depth(value: Any) -> None:
     level = [value] if type(value) in (dict, list) else []
     for _ in range(MOST_DEPTH):
+        if not level:
+            return
         inner = (part.values() if type(part) is dict else part for part in level)
         level = [part for parts in inner for part in parts if type(part) in (dict, list)]
     if level:

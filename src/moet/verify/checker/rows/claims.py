@@ -16,6 +16,7 @@ from moet.verify.checker.documents.schema import PlainColumn, check_same_meaning
 from moet.verify.checker.inputs.claims import check_pair, labels_of, named
 
 _LARGEST_WHOLE = 2**53
+_ZERO, _ONE = Fraction(0), Fraction(1)
 _FURTHEST = 10**150
 
 ROW_KINDS = ("row_always", "row_equivalent", "monotone", "ignores", "recourse", "robust")
@@ -219,7 +220,7 @@ def _features(value: Any, column: PlainColumn) -> list[Fraction]:
     if column.labels:
         place = _place(value, column)
         if column.kind == "category":
-            return [Fraction(k == place) for k in range(len(column.labels))]
+            return [_ONE if k == place else _ZERO for k in range(len(column.labels))]
         return [Fraction(place)]
     number = Fraction(double(value, column.name))
     if abs(number) > (_LARGEST_WHOLE if column.is_whole else _FURTHEST):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import gcd, lcm
+from math import lcm
 from typing import Any, NamedTuple
 
 from moet.errors import CertificateError
@@ -27,36 +27,50 @@ from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.rows import claims
 from moet.verify.checker.rows.body import Body, Space
 from moet.verify.checker.rows.costs import Costs
+from moet.verify.checker.rows.gate import Condition, Gate, Weights
 from moet.verify.checker.sums.equivalence import are_sums, check_row_equivalent
 from moet.verify.checker.sums.proof import check_sum_of_rows, is_sum
 
 _SPLIT, _CUT, _EXACT_CUT, _BRANCH, _KEEP = 0, 1, 2, 5, 6
 _MOST_WAITING = 10**7
-_LARGEST_LOGIT = 2**1020
-_EXACT = 2**53
-
-
-class Condition(NamedTuple):
-    """coefficients·z >= bound, or > if strict; all times the scale of the gate, the bound times the unit as well."""
-
-    coefficients: list[int]
-    bound: int
-    strict: bool
-
-    def times(self, factor: int) -> Condition:
-        """The same over another scale."""
-        return Condition([factor * c for c in self.coefficients], factor * self.bound, self.strict)
 
 
 class Copy(NamedTuple):
-    """A model that answers one of the rows: groups below every node, as bits, and conditions(e)[k]: e, not k."""
+    """A model that answers one of the rows: groups below every node, as bits, and condition(e, k): e, not k."""
 
     trees: list[PlainTree]
     below: list[list[int]]
     places: list[list[int]]
     variables: list[list[int]]
-    conditions: Callable[[int], list[Condition | None]]
+    condition: Callable[[int, int], Condition]
     scale: int
+
+
+class Conditions:
+    """Those of experts of all copies, over one scale: a multiplier is of what they say, whatever the gates' scales are.
+
+    They are made when a cut names them: those of the second copy count on from the experts of the first.
+    """
+
+    def __init__(self, copies: list[Copy], experts: tuple[int, ...], n: int, meter: Meter) -> None:
+        self._copies, self._experts, self._n, self._meter = copies, experts, n, meter
+        self._common = lcm(*(copy.scale for copy in copies))
+
+    def __len__(self) -> int:
+        return sum(len(copy.trees) for copy in self._copies)
+
+    def __getitem__(self, ref: int) -> Condition:
+        for copy, e in zip(self._copies, self._experts, strict=True):
+            if 0 <= ref < len(copy.trees) and ref != e:
+                condition, factor = copy.condition(e, ref), self._common // copy.scale
+                if factor == 1:
+                    return condition
+                self._meter.spend(cost(1 + self._n, self._common.bit_length()))
+                return condition.times(factor)
+            if ref == e:
+                break
+            ref -= len(copy.trees)
+        raise CertificateError(f"there is no condition {ref}")
 
 
 def check_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Meter) -> None:
@@ -159,11 +173,13 @@ def _check_recourse(document: Any, models: Sequence[PlainModel], records: Record
 def _check_robust(document: Any, models: Sequence[PlainModel], records: Records) -> None:
     (model,) = models
     claim = claims.robust(document, model)
+    weights = Weights(model, records.meter)
     for row, answer in zip(claim.table, claim.answers, strict=True):
         records.meter.spend(20 * len(row))
         groups = [int(typed(label) != typed(answer)) for label in model.classes]
         space = Space(claims.ball(claim.rows, row, claim.radius), models, None, None)
-        _walk(records, space, [_copy(model, groups, space, 0, records, deployed=True)], lambda a: bool(a & 2))
+        copy = _copy(model, groups, space, 0, records, deployed=True, weights=weights)
+        _walk(records, space, [copy], lambda a: bool(a & 2))
 
 
 def _differ(a: int, b: int) -> bool:
@@ -187,7 +203,7 @@ def _walk(
     records: Records, space: Space, copies: list[Copy], bad: Callable[..., bool], costs: Costs | None = None
 ) -> None:
     n = len(space.is_whole)
-    records.charge(60 * (1 + n), 60)
+    records.charge(12 * (1 + n), 60)
     if any(not any(space.body.high[k] for k in members) for members in space.groups) or any(
         low > high for low, high in zip(space.body.low, space.body.high, strict=True)
     ):
@@ -197,7 +213,7 @@ def _walk(
         choices = [(*choice, f) for choice in choices for f in range(len(copies[1].trees))]  # type: ignore[misc]
     charge = None if costs is None else (costs, copies[0].scale)
     for experts in choices:
-        conditions = _of_all(copies, experts, n, records.meter)
+        conditions = Conditions(copies, experts, n, records.meter)
         stack: list[tuple[tuple[int, ...], Body, frozenset[int]]] = [((0,) * len(copies), space.body, frozenset())]
         while stack:
             nodes, body, changed = stack.pop()
@@ -218,15 +234,6 @@ def _walk(
                 stack += _split(copies, experts, space, nodes, body, changed, below)
             else:
                 raise CertificateError(f"unknown code {code}")
-
-
-def _of_all(copies: list[Copy], experts: tuple[int, ...], n: int, meter: Meter) -> list[Condition | None]:
-    """Conditions of all copies, over one scale: a multiplier is of what they say, whatever their gates' scales are."""
-    common = lcm(*(copy.scale for copy in copies))
-    parts = [(copy.conditions(e), common // copy.scale) for copy, e in zip(copies, experts, strict=True)]
-    for part, factor in parts:
-        meter.spend(cost(len(part) * (1 + n), common.bit_length()) if factor > 1 else 0)
-    return [c if c is None or factor == 1 else c.times(factor) for part, factor in parts for c in part]
 
 
 Waiting = list[tuple[tuple[int, ...], Body, frozenset[int]]]
@@ -263,7 +270,7 @@ def _split(
 
 def _check_cut(
     multipliers: list[tuple[int, Fraction]],
-    conditions: list[Condition | None],
+    conditions: Conditions,
     space: Space,
     body: Body,
     charge: tuple[Costs, int] | None,
@@ -277,9 +284,7 @@ def _check_cut(
         if charge is not None and ref == len(conditions):
             of_cost += whole
             continue
-        condition = conditions[ref] if 0 <= ref < len(conditions) else None
-        if condition is None:
-            raise CertificateError(f"there is no condition {ref}")
+        condition = conditions[ref]
         meter.spend(cost(len(direction) + 1, whole.bit_length() + condition.bound.bit_length()))
         direction = [total + whole * c for total, c in zip(direction, condition.coefficients, strict=True)]
         bound += whole * condition.bound
@@ -296,7 +301,16 @@ def _check_cut(
         raise CertificateError("the multipliers of a cut do not contradict the body")
 
 
-def _copy(model: PlainModel, groups: list[int], space: Space, row: int, records: Records, *, deployed: bool) -> Copy:
+def _copy(
+    model: PlainModel,
+    groups: list[int],
+    space: Space,
+    row: int,
+    records: Records,
+    *,
+    deployed: bool,
+    weights: Weights | None = None,
+) -> Copy:
     variables = space.maps[row]
     below = [_groups_below(tree, groups) for tree in model.trees]
     tested = [[variables[f] if f >= 0 else -1 for f in tree.feature] for tree in model.trees]
@@ -304,8 +318,8 @@ def _copy(model: PlainModel, groups: list[int], space: Space, row: int, records:
         [space.place(k, Fraction(t)) if k >= 0 else 0 for k, t in zip(own, tree.threshold, strict=True)]
         for own, tree in zip(tested, model.trees, strict=True)
     ]
-    gate = _Gate(model, space, variables, deployed, records)
-    return Copy(model.trees, below, places, tested, gate.conditions, gate.scale)
+    gate = Gate(weights or Weights(model, records.meter), space, variables, deployed, records)
+    return Copy(model.trees, below, places, tested, gate.condition, gate.scale)
 
 
 def _groups_below(tree: PlainTree, groups: list[int]) -> list[int]:
@@ -314,62 +328,3 @@ def _groups_below(tree: PlainTree, groups: list[int]) -> list[int]:
         if tree.label[node] < 0:
             below[node] = below[tree.left[node]] | below[tree.right[node]]
     return below
-
-
-class _Gate:
-    """Conditions with whole numbers under which an expert answers rather than each of the others, when asked for."""
-
-    def __init__(self, model: PlainModel, space: Space, variables: list[int], deployed: bool, records: Records) -> None:
-        self._space, self._variables = space, variables
-        self._rows = [[Fraction(w) for w in row] for row in model.weights]
-        self._bias = [Fraction(b) for b in model.bias]
-        low, high, _ = space.body
-        reach = []
-        for k in variables:
-            unit = 1 if space.group[k] >= 0 else space.unit
-            reach.append(Fraction(max(abs(low[k]), abs(high[k])), unit))
-        sizes = [
-            abs(b) + sum((abs(w) * x for w, x in zip(row, reach, strict=True) if w), Fraction(0))
-            for row, b in zip(self._rows, self._bias, strict=True)
-        ]
-        if len(self._bias) > 1 and max(sizes) >= _LARGEST_LOGIT:
-            raise CertificateError("the gate's logits may overflow in the domain")
-        self._errors = [Fraction(0)] * len(sizes)
-        if deployed and not all(
-            self._adds_exactly(row, b, size) for row, b, size in zip(self._rows, self._bias, sizes, strict=True)
-        ):
-            self._errors = [Fraction(len(variables) + 2, 2**53) * size + Fraction(1, 2**300) for size in sizes]
-        self._rounds = any(self._errors)
-        self.scale = lcm(*(number.denominator for row in (*self._rows, self._bias, self._errors) for number in row))
-        bits = self.scale.bit_length() + space.unit.bit_length()
-        self._price = cost(len(sizes) * (len(variables) + 1), bits)
-        self._meter = records.meter
-        self._meter.spend(cost(4 * len(sizes) * (len(variables) + 1), bits))
-        self._known: dict[int, list[Condition | None]] = {}
-
-    def conditions(self, e: int) -> list[Condition | None]:
-        """Conditions of an expert, None for itself."""
-        if e not in self._known:
-            self._meter.spend(self._price)
-            self._known[e] = [None if k == e else self._condition(e, k) for k in range(len(self._bias))]
-        return self._known[e]
-
-    def _condition(self, e: int, k: int) -> Condition:
-        coefficients = [0] * len(self._space.is_whole)
-        for variable, own, other in zip(self._variables, self._rows[e], self._rows[k], strict=True):
-            coefficients[variable] += int((own - other) * self.scale)
-        bound = int((self._bias[k] - self._bias[e] - self._errors[e] - self._errors[k]) * self.scale)
-        strict = k < e and not self._rounds
-        used = [j for j, c in enumerate(coefficients) if c]
-        if used and all(self._space.is_whole[j] for j in used):
-            divisor = gcd(*(coefficients[j] for j in used))
-            steps = bound // divisor + 1 if strict else -(-bound // divisor)
-            bound, strict = steps * divisor, False
-        return Condition(coefficients, bound * self._space.unit, strict)
-
-    def _adds_exactly(self, row: list[Fraction], bias: Fraction, size: Fraction) -> bool:
-        """Whether float64 arithmetic does not round a logit: whole multiples of a unit, and few enough of them."""
-        if any(w and not self._space.is_whole[k] for w, k in zip(row, self._variables, strict=True)):
-            return False
-        unit = lcm(bias.denominator, *(w.denominator for w in row))
-        return unit <= 2**1000 and size * unit <= _EXACT

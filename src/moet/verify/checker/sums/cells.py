@@ -52,6 +52,30 @@ class Prices(NamedTuple):
     used: list[int]
 
 
+class Thresholds(NamedTuple):
+    """Numbers that a feature is compared with, in order, and the same rounded down."""
+
+    own: list[Number]
+    floors: list[int]
+
+
+def thresholds_of(models: Sequence[PlainModel]) -> list[Thresholds]:
+    """Where trees of any of the models test their features."""
+    found: list[set[Number]] = [set() for _ in models[0].feature_names]
+    for tree in (tree for model in models for tree in model.trees):
+        for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
+            if feature >= 0:
+                found[feature].add(threshold)
+    return [Thresholds(sorted(own), sorted({number.__floor__() for number in own})) for own in found]
+
+
+def as_float(x: Any) -> Any:
+    """A number as a float, which compares sooner, if it is one without rounding."""
+    numerator, denominator = x.as_integer_ratio()
+    is_float = numerator.bit_length() <= 53 and denominator.bit_length() <= 1000 and not denominator & (denominator - 1)
+    return numerator / denominator if is_float else x
+
+
 class CellSpace:
     """Variables of one row, or of two rows of which ``free`` columns differ; in ``order``, the first is not above.
 
@@ -65,6 +89,8 @@ class CellSpace:
         Numbers that cut each variable, within its sides and in order.
     body : Body
         All possible rows.
+
+    ``thresholds`` are those of the models, given where many spaces are made of them.
     """
 
     def __init__(
@@ -73,14 +99,12 @@ class CellSpace:
         models: Sequence[PlainModel],
         free: set[str] | None = None,
         order: str | None = None,
+        thresholds: list[Thresholds] | None = None,
     ) -> None:
-        thresholds: list[set[Number]] = [set() for _ in models[0].feature_names]
-        for tree in (tree for model in models for tree in model.trees):
-            for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
-                if feature >= 0:
-                    thresholds[feature].add(threshold)
+        thresholds = thresholds or thresholds_of(models)
         self.parts = list(parts)
-        self._tests: dict[tuple[int, int], list[int]] = {}
+        self._near: list[tuple[Number | None, Number | None]] = []
+        self._tests: dict[tuple[int, int], list[int | None]] = {}
         self._scaled: tuple[int, list[list[int]]] | None = None
         self.whole: list[bool] = []
         self.sides: list[tuple[Side, Side]] = []
@@ -99,7 +123,7 @@ class CellSpace:
                         self.orders.append((start, own[0]))
         self.body = Body([0] * len(self.cuts), [len(own) for own in self.cuts])
 
-    def _add(self, parts: Sequence[Part], thresholds: list[set[Number]]) -> list[int]:
+    def _add(self, parts: Sequence[Part], thresholds: list[Thresholds]) -> list[int]:
         first = len(self.cuts)
         for column, low, high, allowed in parts:
             if column.kind != "category":
@@ -115,16 +139,18 @@ class CellSpace:
                 self.spare.append(any(not self.cuts[k] and self.sides[k][1] == 1 for k in members))
         return list(range(first, len(self.cuts)))
 
-    def _variable(self, low: Side, high: Side, whole: bool, thresholds: set[Number]) -> None:
-        places = {t.__floor__() for t in thresholds} if whole else thresholds
-        inside = sorted(t for t in places if (low is None or t >= low) and (high is None or t < high))
+    def _variable(self, low: Side, high: Side, whole: bool, thresholds: Thresholds) -> None:
+        places = thresholds.floors if whole else thresholds.own
+        near = None if low is None else as_float(low), None if high is None else as_float(high)
+        first = 0 if near[0] is None else bisect_left(places, near[0])
         self.whole.append(whole)
         self.sides.append((low, high))
-        self.cuts.append(inside)
+        self._near.append(near)
+        self.cuts.append(places[first : None if near[1] is None else max(first, bisect_left(places, near[1]))])
 
     def test(self, variable: int, threshold: Number) -> int:
         """The last cell in which a test holds: -1 if it never does, the last of all if it always does."""
-        low, high = self.sides[variable]
+        low, high = self._near[variable]
         place = threshold.__floor__() if self.whole[variable] else threshold
         if low is not None and place < low:
             return -1
@@ -132,11 +158,10 @@ class CellSpace:
             return len(self.cuts[variable])
         return bisect_left(self.cuts[variable], place)
 
-    def tests(self, row: int, number: int, tree: PlainTree) -> list[int]:
-        """What :meth:`test` says of every node of the tree with this number, as one of the rows sees it."""
+    def tests(self, row: int, number: int, tree: PlainTree) -> list[int | None]:
+        """What :meth:`test` said of nodes of the tree with this number, as one of the rows sees it; None: not asked."""
         if (row, number) not in self._tests:
-            own, pairs = self.maps[row], zip(tree.feature, tree.threshold, strict=True)
-            self._tests[row, number] = [-1 if k < 0 else self.test(own[k], threshold) for k, threshold in pairs]
+            self._tests[row, number] = [None] * len(tree.feature)
         return self._tests[row, number]
 
     def settle(self, body: Body, prices: Prices | None) -> Body | None:

@@ -58,8 +58,7 @@ class _Comparison:
 
     def _leaves(self, number: int, tree: PlainTree) -> list[Reached]:
         body: Body = self._whole or self._space.body
-        self._records.meter.spend(10 * len(tree.feature))
-        return reached_leaves(self._space.tests(0, number, tree), body, tree, self._space.maps[0])
+        return reached_leaves(self._space, body, 0, number, tree, self._records.meter)
 
     def check(self, classes: Sequence[Label] | None) -> None:
         """Raise unless no input is answered with labels of different groups; ``None`` stands for all classes."""

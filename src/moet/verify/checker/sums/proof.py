@@ -25,7 +25,7 @@ from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.inputs import claims
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.rows import claims as row_claims
-from moet.verify.checker.sums.cells import Body, CellSpace, Part, Prices
+from moet.verify.checker.sums.cells import Body, CellSpace, Part, Prices, as_float, thresholds_of
 from moet.verify.checker.sums.walk import Goal, Leaf, Reached, Votes, common, leads, reached_leaves, walk_case
 
 _BITS = 64
@@ -102,9 +102,11 @@ def _check_always(claim: row_claims.RowAlways, model: PlainModel, records: Recor
 
 
 def _check_robust(claim: row_claims.Robust, model: PlainModel, records: Records) -> None:
+    thresholds = thresholds_of([model])
     for row, answer in zip(claim.table, claim.answers, strict=True):
-        records.meter.spend(20 * len(row))
-        space = CellSpace([Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)], [model])
+        records.meter.spend(20 * len(row) + 2 * sum(len(own.own) for own in thresholds))
+        ball = [Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)]
+        space = CellSpace(ball, [model], thresholds=thresholds)
         _check_answers(space, _others(model, [answer]), model, records)
 
 
@@ -144,20 +146,13 @@ def _wanted(answer: Any, row: list[Any], model: PlainModel, records: Records) ->
     if answer is not None:
         return [c for c, label in enumerate(model.classes) if typed(label) == typed(answer)]
     records.meter.spend(10 * sum(len(tree.feature) for tree in model.trees))
-    row = [_as_float(x) for x in row]
+    row = [as_float(x) for x in row]
     leaves = [votes[_leaf(tree, row)] for tree, votes in zip(model.trees, votes_of(model), strict=True)]
     most, least = ([sum(votes[c][side] for votes in leaves) for c in range(len(model.classes))] for side in (0, 1))
     own = most.index(max(most))
     if any(least[own] - vote <= _band(len(leaves)) for c, vote in enumerate(most) if c != own):
         raise CertificateError("the answer at the row itself is too close to call")
     return [c for c in range(len(most)) if c != own]
-
-
-def _as_float(x: Any) -> Any:
-    """A number as a float, which compares sooner, if it is one without rounding."""
-    numerator, denominator = x.as_integer_ratio()
-    is_float = numerator.bit_length() <= 53 and denominator.bit_length() <= 1000 and not denominator & (denominator - 1)
-    return numerator / denominator if is_float else x
 
 
 def _leaf(tree: PlainTree, row: list[Any]) -> int:
@@ -213,8 +208,7 @@ def _leaves(
     meter: Meter,
 ) -> list[Leaf]:
     """Leaves of a tree, or pairs of them, that the rows of a case may reach, with the leads of every goal."""
-    number, tree = numbered
-    reached = [reached_leaves(space.tests(r, number, tree), body, tree, own) for r, own in enumerate(space.maps)]
+    reached = [reached_leaves(space, body, r, *numbered, meter) for r in range(len(space.maps))]
     if len(reached) == 1:
         found = [Leaf(leaf.cells, leads(goals, votes[leaf.node])) for leaf in reached[0]]
     else:
@@ -225,7 +219,7 @@ def _leaves(
             for b in reached[1]
             if _meet(space, a, b)
         ]
-    meter.spend(10 * (len(tree.feature) + len(found) * (1 + len(goals))))
+    meter.spend(10 * len(found) * (1 + len(goals)))
     return found
 
 

@@ -53,17 +53,22 @@ def common(a: dict[int, tuple[int, int]], b: dict[int, tuple[int, int]]) -> dict
     return cells
 
 
-def reached_leaves(tests: list[int], body: Body, tree: PlainTree, variables: list[int]) -> list[Reached]:
-    """Leaves that some row of a body gets to; ``tests`` are the last cells in which the tests of the nodes hold."""
+def reached_leaves(space: CellSpace, body: Body, row: int, number: int, tree: PlainTree, meter: Meter) -> list[Reached]:
+    """Leaves of the tree with this number that one of the rows of a body gets to."""
+    tests, variables = space.tests(row, number, tree), space.maps[row]
+    looked = 0
     found: list[Reached] = []
     stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
     while stack:
         node, cells = stack.pop()
+        looked += 1
         if tree.label[node] >= 0:
             found.append(Reached(cells, node))
             continue
         k = variables[tree.feature[node]]
         last = tests[node]
+        if last is None:
+            last = tests[node] = space.test(k, tree.threshold[node])
         low, high = cells.get(k, (body.low[k], body.high[k]))
         if high <= last:
             stack.append((tree.left[node], cells))
@@ -72,6 +77,7 @@ def reached_leaves(tests: list[int], body: Body, tree: PlainTree, variables: lis
         else:
             stack.append((tree.right[node], {**cells, k: (last + 1, high)}))
             stack.append((tree.left[node], {**cells, k: (low, last)}))
+    meter.spend(10 * looked)
     return found
 
 

@@ -41,7 +41,7 @@ ROUNDED_BITS, POWER_BITS = 128, 192
 MOST_REMEMBERED = 10**7
 """Units of work, and words, of steps that are remembered; longer ones are made for each proof anew."""
 
-_REMEMBERED: dict[tuple[str, int, str], Steps] = {}
+_REMEMBERED: dict[tuple[str, int, str], tuple[int, int, Steps | None]] = {}
 _PLACES = 8
 
 
@@ -301,17 +301,19 @@ def rounded_steps(system: PlainSystem, steps: int, goal: list[HalfSpace] | None,
 
     All that may be made of them is charged in advance, so that the count does not depend on what was asked before.
     """
-    units, words = _most(system, steps, goal)
-    if max(units, words) > MOST_REMEMBERED:
-        return Steps(system, steps, goal, meter, None)
-    meter.spend(units)
-    meter.hold(words)
     key = system.digest, steps, repr(goal)
     if key not in _REMEMBERED:
         while len(_REMEMBERED) >= _PLACES:
             del _REMEMBERED[next(iter(_REMEMBERED))]
-        _REMEMBERED[key] = Steps(system, steps, goal, Meter(), None)
-    return _REMEMBERED[key]
+        charges = _most(system, steps, goal)
+        few = max(charges) <= MOST_REMEMBERED
+        _REMEMBERED[key] = *charges, Steps(system, steps, goal, Meter(), None) if few else None
+    units, words, remembered = _REMEMBERED[key]
+    if remembered is None:
+        return Steps(system, steps, goal, meter, None)
+    meter.spend(units)
+    meter.hold(words)
+    return remembered
 
 
 def _most(system: PlainSystem, steps: int, goal: list[HalfSpace] | None) -> tuple[int, int]:

@@ -3,6 +3,9 @@
 Standard library only. The program takes the operations of the equations in the order in which they are written, each
 in float64: numbers are rounded to the nearest, ``x**n`` is x·x·…·x from left to right, sine and cosine are Taylor's
 polynomials of some terms in Horner's form. Numbers here are integers over 2^BITS, and errors are rounded up.
+
+A program may multiply by a number's rounded reciprocal, (1 + δ)/c with |δ| <= u = 2^−53, where it should divide by c: a
+is then off by less than in a/(c·(1 + δ)), the quotient by the rounded number, whose bound is (e + |a/c|·u·c)/(c − u·c).
 """
 
 from __future__ import annotations
