@@ -96,3 +96,33 @@ def test_proofs_with_cases_hold_of_simulated_runs():
         reached |= states[:, 1] >= 1
     assert reaches(APART, plant, within=4)
     assert reached.all()
+
+
+def _random_question(rng):
+    """A damped plant of two states, two laws with a jump between them, and a limit that most runs keep or miss."""
+    a, b = (f"{number:.2f}" for number in rng.uniform(-0.5, 0.5, 2))
+    plant = NonlinearSystem(
+        "random",
+        states=("x", "y"),
+        controls={"u": (-1, 1)},
+        step={"x": f"0.8 * x + {a} * y + 0.2 * u", "y": f"0.8 * y + {b} * sin(x) + u"},
+        initial={"x": ("-0.2", "0.2"), "y": ("-0.2", "0.2")},
+    )
+    leaves = [RegressionTree.leaf(rng.uniform(-1, 1, 1), slope=rng.uniform(-1, 1, (1, 2))) for _ in range(2)]
+    gate = [[0.0, 0.0], rng.uniform(-1, 1, 2)]
+    policy = RegressionMixture(gate, [0.0, rng.uniform(-0.1, 0.1)], leaves, ["u"], feature_names=["x", "y"])
+    return policy, plant
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_run_breaks_what_was_proved_of_random_laws_that_jump(seed):
+    rng = np.random.default_rng(seed)
+    policy, plant = _random_question(rng)
+    states, most = rng.uniform(-0.2, 0.2, (2000, 2)), 0.2
+    for _ in range(5):
+        states = plant.successor(states, policy.predict(states))
+        most = max(most, float(np.abs(states[:, 0]).max()))
+    tight = meets(policy, plant, f"-{0.98 * most:.6f} <= x <= {0.98 * most:.6f} until 5", cpu_limit=5)
+    wide = meets(policy, plant, f"-{1.1 * most + 0.05:.6f} <= x <= {1.1 * most + 0.05:.6f} until 5", cpu_limit=5)
+    assert not tight
+    assert isinstance(wide, Proved)
