@@ -28,10 +28,10 @@ def perturbed(task: Task, share: float = SHARE) -> Task:
     >>> from moet.envs import resolve
     >>> from moet.envs.perturbation import perturbed
     >>> from moet.envs.rollout import play
-    >>> lake, down = resolve("FrozenLake-v1(is_slippery=False)"), lambda rows: np.ones(len(rows), dtype=int)
-    >>> set(play(down, lake, range(20)).lengths.tolist())  # along the left edge, to the time limit
+    >>> lake, left = resolve("FrozenLake-v1(is_slippery=False)"), lambda rows: np.zeros(len(rows), dtype=int)
+    >>> set(play(left, lake, range(20)).lengths.tolist())  # against the left edge, to the time limit
     {100}
-    >>> len(set(play(down, perturbed(lake, 0.1), range(20)).lengths.tolist())) > 10
+    >>> len(set(play(left, perturbed(lake, 0.1), range(20)).lengths.tolist())) > 10
     True
     """
     return replace(task, batch=partial(_Perturbed, task.batch, share, len(task.action_names)))
