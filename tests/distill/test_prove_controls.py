@@ -48,6 +48,24 @@ def test_an_agent_that_is_wrong_is_told_and_shielded():
     assert check(run.certificate, run.shield.policy, cart())
 
 
+@pytest.mark.filterwarnings("ignore:the teacher plays no better than chance")
+def test_the_regulator_itself_is_kept_where_no_shield_can_stand_on_its_proof():
+    pole = systems.SampledSystem(
+        "pole",
+        flow={"angle": "speed", "speed": "sin(angle) + push"},
+        controls={"push": (-1, 1)},
+        period=0.1,
+        initial={"angle": (-0.05, 0.05), "speed": (-0.05, 0.05)},
+        safe=["-1 <= angle <= 1"],
+    )
+    run = distilled(lambda x: np.where(x[:, :1] > 0, 1.0, -1.0), pole)
+    assert run.teacher_failure is not None
+    assert run.shield is None
+    assert run.candidates[run.kept].share == 1.0
+    assert run.given_up > 0
+    assert check(run.certificate, run.policy, pole)
+
+
 def test_a_plant_as_an_environment_begins_and_goes_on_as_its_episodes_do():
     plant = cart()
     task = plant_task(plant, max_steps=20)

@@ -1,7 +1,8 @@
 """Distillation into numbers that ends with a certificate: proved as it is, moved until it is proved, or shielded.
 
 As :mod:`moet.distill.prove` does for actions: the student is asked about, then one affine law that imitates the
-teacher, then laws on the straight line from it to a regulator of the plant, as near to the student as is proved.
+teacher, then laws on the straight line from it to a regulator of the plant, as near to the student as is proved. The
+regulator itself is the last resort where its proof is none that a shield can stand on.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ def proved_controls(run: Distillation, loop: Loop, say: Callable[[str], None]) -
     if candidates[0].verdict != "proved":
         say("looking for a regulator of the plant")
         law = control_law(loop.system, cpu_limit=FOR_LAW, widen=True)
-        for candidate in _on_the_way(run, free, law, loop, say):
-            candidates.append(candidate)
+        candidates += _on_the_way(run, free, law, loop, say)
+        if law is not None and not any(one.verdict == "proved" for one in candidates):
+            candidates.append(candidate_of("line", 1.0, law.policy, law.verdict, loop))
     guard = None if law is None or law.verdict.certificate.kind != "admissible" else _guard(law, loop)
     return replace(decided(run, candidates, guard, loop), teacher_failure=failure)
 
