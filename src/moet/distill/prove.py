@@ -41,8 +41,8 @@ Floats = NDArray[np.float64]
 FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 15.0, 40.0
 """Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
 
-FOR_FENCE = 30.0
-"""Seconds of CPU time for the question about a student in a fence; sets that grow beyond limits do so in less."""
+FOR_FENCE, FOR_FENCES = 30.0, 45.0
+"""Seconds of CPU time for a student in a fence, and in all; sets that grow beyond limits mostly do so in less."""
 
 LOST_IN_FENCES = (0.002, 0.008, 0.02, GIVEN_UP)
 """Fidelity that may be lost by a fence: hardly any, then more."""
@@ -159,13 +159,14 @@ def _in_fences(
 ) -> list[Candidate]:
     """Ask about a student in fences of the safe law, from the most faithful on, until one is proved."""
     asked: list[Candidate] = []
+    left = Deadline(None, FOR_FENCES)
     for width in widths(policy, loop.teacher, loop.system, LOST_IN_FENCES):
         say(f"asking about a fence of width {width:g}")
-        deadline, mixture = Deadline(None, FOR_FENCE), policy(width)
+        deadline, mixture = Deadline(None, min(FOR_FENCE, left.left)), policy(width)
         verdict = closely(mixture, loop.system, deadline, switch)
         verdict = replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
         asked.append(candidate_of(FENCE, 1 - width, mixture, verdict, loop))
-        if isinstance(verdict, Proved):
+        if isinstance(verdict, Proved) or left.passed:
             break
     return asked
 
