@@ -48,22 +48,25 @@ def test_sets_that_are_wide_beside_a_jump_are_followed_with_one_law():
     assert verdict.effort["parts"] == 1
 
 
+def forged(model, plant, spec, script):
+    claim = {"model": digest(model), "system": plant.digest, "name": plant.name}
+    certificate = Certificate("flowpipe", claim | {"spec": [part.document() for part in spec.requirements]})
+    script.into(certificate)
+    return certificate
+
+
 @pytest.mark.parametrize("cases", [[[0]], [[1]]])
 def test_a_side_of_a_jump_cannot_be_left_out(cases):
     plant = away()
     spec = Spec.read("reach x >= 1 within 4" if cases == [[1]] else "reach x <= -1 within 4", plant.states)
-    claim = {"model": digest(APART), "system": plant.digest, "name": plant.name}
-    claim["spec"] = [part.document() for part in spec.requirements]
     script = Script()
     script.add(PART)
     script.add(CASES, [len(cases), *(number for case in cases for number in [len(case), case[0], 0])])
     for _ in range(4):
         script.add(0, [1])
     script.add(END)
-    forged = Certificate("flowpipe", claim)
-    script.into(forged)
     with pytest.raises(CertificateError, match="none of the cases"):
-        check(forged, APART, plant)
+        check(forged(APART, plant, spec, script), APART, plant)
 
 
 def test_a_law_of_a_case_does_not_act_beyond_its_step():
@@ -72,8 +75,6 @@ def test_a_law_of_a_case_does_not_act_beyond_its_step():
     crossing = two_laws((0.2, 0.0), (0.1, -1.0))
     spec = Spec.read("reach x >= 0.5 within 4", plant.states)
     assert not meets(crossing, plant, spec)
-    claim = {"model": digest(crossing), "system": plant.digest, "name": plant.name}
-    claim["spec"] = [part.document() for part in spec.requirements]
     script = Script()
     script.add(PART)
     for _ in range(3):
@@ -81,10 +82,8 @@ def test_a_law_of_a_case_does_not_act_beyond_its_step():
         script.add(0, [1])
     script.add(0, [1])
     script.add(END)
-    forged = Certificate("flowpipe", claim)
-    script.into(forged)
     with pytest.raises(CertificateError, match="none of the cases"):
-        check(forged, crossing, plant)
+        check(forged(crossing, plant, spec, script), crossing, plant)
 
 
 def test_proofs_with_cases_hold_of_simulated_runs():

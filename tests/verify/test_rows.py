@@ -13,6 +13,8 @@ from random_tables import all_rows, random_model, random_schema, random_sum
 
 from moet import Box, Column, Mixture, Schema, Tree, verify
 from moet.errors import CertificateError, InputError
+from moet.verify.checker.meter import Meter
+from moet.verify.checking import checked
 from moet.verify.exact import ExactMixture, exactly
 from moet.verify.rows.balls import Balls
 from moet.verify.rows.costs import Costs, weights_of
@@ -235,6 +237,25 @@ def test_what_intervals_say_of_balls_is_so_and_the_search_says_no_more(seed, mon
     assert found.kept[plain].all()
     monkeypatch.setattr(Balls, "proofs", lambda self, X, answers: [None] * len(X))
     assert verify.robust(model, table, radius).kept.tolist() == found.kept.tolist()
+
+
+def test_every_row_pays_for_all_nodes_of_the_trees_that_are_read_for_it():
+    """Short rows of a large model would keep a checker busy for ever otherwise."""
+    depth, rows = 300, 20
+    inner = list(range(depth))
+    tree = Tree(
+        [0] * depth + [-1] * (depth + 1),
+        [float(-k) for k in inner] + [0.0] * (depth + 1),
+        [*range(1, depth), depth] + [-1] * (depth + 1),
+        [*range(depth + 1, 2 * depth + 1)] + [-1] * (depth + 1),
+        [[1.0, 0.0]] * (2 * depth + 1),
+    )
+    model = Mixture([[0.0]], [0.0], [tree], ["no", "yes"], schema=Schema([Column("a", "number", ("a",), 0, 5)]))
+    found = verify.robust(model, np.linspace(1, 4, rows)[:, None], {"a": 0.5})
+    meter = Meter()
+    assert found.kept.all()
+    assert checked(found.certificate, (model,), meter)
+    assert meter.spent > rows * 10 * len(tree.feature)
 
 
 def test_most_rows_are_plain_where_changes_are_small():

@@ -312,6 +312,7 @@ def _copy(
     weights: Weights | None = None,
 ) -> Copy:
     variables = space.maps[row]
+    records.meter.spend(10 * sum(len(tree.feature) for tree in model.trees))
     below = [_groups_below(tree, groups) for tree in model.trees]
     tested = [[variables[f] if f >= 0 else -1 for f in tree.feature] for tree in model.trees]
     places = [

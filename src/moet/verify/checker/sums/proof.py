@@ -103,8 +103,9 @@ def _check_always(claim: row_claims.RowAlways, model: PlainModel, records: Recor
 
 def _check_robust(claim: row_claims.Robust, model: PlainModel, records: Records) -> None:
     thresholds = thresholds_of([model])
+    places = 2 * sum(len(own.own) for own in thresholds) + sum(len(tree.feature) for tree in model.trees) // 10
     for row, answer in zip(claim.table, claim.answers, strict=True):
-        records.meter.spend(20 * len(row) + 2 * sum(len(own.own) for own in thresholds))
+        records.meter.spend(20 * len(row) + places)
         ball = [Part(*values) for values in row_claims.ball(claim.rows, row, claim.radius)]
         space = CellSpace(ball, [model], thresholds=thresholds)
         _check_answers(space, _others(model, [answer]), model, records)
