@@ -42,6 +42,7 @@ class Pieces:
         self._n_pairs = loop.n_experts**2
         self._roots = list(accumulate((len(tree.label) for tree in loop.trees), initial=self._n_pairs))
         self._parents, self._actions = Made(self._make_parents), Made(self._make_actions)
+        self._names = Made(self._make_names)
         self._at, self._of_expert = Made(self._make), Made(self._make_of_expert)
         self.of, self.left = Made(self._make_of), Made(self._make_left)
 
@@ -85,6 +86,11 @@ class Pieces:
         left = {tree.left[node]: (node, True) for node in inner}
         return left | {tree.right[node]: (node, False) for node in inner}
 
+    def _make_names(self, e: int) -> frozenset[int]:
+        """Names of all nodes of expert e's tree."""
+        self._meter.hold(self._roots[e + 1] - self._roots[e])
+        return frozenset(range(self._roots[e], self._roots[e + 1]))
+
     def _make_actions(self, e: int) -> list[int | None]:
         """For every node of expert e's tree, the one action of all leaves below it, or None."""
         tree, actions = self._loop.trees[e], self._loop.action_of
@@ -98,28 +104,24 @@ class Pieces:
     def _make_left(self, *out: int) -> list[Piece]:
         """Pieces of all experts if nobody with one of these names is there, merged as the claim says."""
         self._meter.hold(3 * len(out))
-        nodes: dict[int, set[int]] = {e: set() for e in range(self._loop.n_experts)}
-        for name in out:
-            if name < self._n_pairs:
-                nodes.pop(name // self._loop.n_experts, None)
-        for name in out:
-            e = bisect_right(self._roots, name) - 1
-            if e in nodes:
-                nodes[e].add(name - self._roots[e])
-        found = [piece for e, names in nodes.items() for piece in self._of_expert[e, frozenset(names)]]
-        self._meter.spend(10 * len(found) + 4 * (len(out) + self._loop.n_experts))
+        n_experts = self._loop.n_experts
+        gone = {name // n_experts for name in out if name < self._n_pairs}
+        nodes = frozenset(name for name in out if name >= self._n_pairs)
+        here = (self._of_expert[e, nodes & self._names[e]] for e in range(n_experts) if e not in gone)
+        found = [piece for pieces in here for piece in pieces]
+        self._meter.spend(10 * len(found) + 4 * (len(out) + n_experts))
         found = _by_action(found) if self._coarse == ACROSS else found
         return [Piece(None, {}, found[0].action)] if agree(found) else found
 
     def _make_of_expert(self, e: int, out: frozenset[int]) -> list[Piece]:
         """Pieces of an expert's tree without some nodes: one per leaf, or where all that is left below it agrees."""
-        tree, actions = self._loop.trees[e], self._actions[e]
+        tree, actions, root = self._loop.trees[e], self._actions[e], self._roots[e]
         self._meter.spend(10 * len(actions))
 
         def below(node: int) -> list[Piece]:
             if actions[node] is not None:
                 return [self._at[e, node]]
-            children = [child for child in (tree.left[node], tree.right[node]) if child not in out]
+            children = [child for child in (tree.left[node], tree.right[node]) if root + child not in out]
             if len(children) < 2:
                 return below(children[0]) if children else []
             parts = below(children[0]) + below(children[1])

@@ -40,6 +40,7 @@ from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
 from moet.verify.checker.loops.paths.pieces import Piece, Pieces
 from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
+from moet.verify.checker.loops.paths.steps import size
 from moet.verify.checker.meter import Interrupted, Meter, cost
 
 OPEN, DEAD, BOTH = range(3)
@@ -97,7 +98,7 @@ class _Walk:
         self.stack: list[Iterator[tuple[int, Piece]]] = []
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
-        self.known: list[list[int]] = [loop.start] + [[] for _ in range(loop.steps)]
+        self.known: list[list[int]] = [[] for _ in range(n_times)]
         self.needs = range(loop.d, loop.d + len(loop.path.needs))
         self.experts: list[int | None] = [None] * n_times
         self.tests: list[Tests] = [{} for _ in range(n_times)]
@@ -233,9 +234,8 @@ class _Walk:
             strict |= below and factor > 0
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
             limit += factor * most
-        least = loop.least(total)
-        excess = least - limit * loop.x_denominator
-        if excess < 0 or (excess == 0 and not strict):
+        lacking = size(total) + limit
+        if lacking > 0 or (lacking == 0 and not strict):
             raise CertificateError("multipliers do not add up to a contradiction")
 
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
@@ -250,7 +250,7 @@ class _Walk:
         Of all first states it holds if ``left`` is not negative.
         """
         loop = self.loop
-        row, least, _ = self.path.condition(t, i)
+        row, _ = self.path.condition(t, i)
         factors, bits = self._factors(multipliers)
         weight = 1 << bits
         if multipliers and multipliers[0][0] == ITSELF:
@@ -258,12 +258,12 @@ class _Walk:
             if weight <= 0:
                 raise CertificateError("a condition is not taken at all")
         total = [-a * weight for a in row]
-        room = (left - least // loop.x_denominator) * weight
+        room = (left + size(row)) * weight
         for (name, _), factor in zip(multipliers, factors, strict=True):
             row, most, _ = self._named(name, last)
             total = [a + factor * b for a, b in zip(total, row, strict=True)]
             room -= factor * most
-        if -loop.least(total) > room * loop.x_denominator:
+        if size(total) > room:
             raise CertificateError(f"multipliers do not prove condition {i - loop.d} at time {t}")
 
     def _factors(self, multipliers: Multipliers) -> tuple[list[int], int]:
@@ -310,7 +310,7 @@ class _Walk:
             e, j = divmod(k, loop.n_experts)
             if e != self.experts[t] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
-            row, limit = loop.rival[t, e, j]
+            row, limit = loop.rival(t, e, j)
             known = self._known(t)
             return row, limit + known[e] - known[j], False
         k -= loop.n_experts**2
@@ -318,20 +318,20 @@ class _Walk:
             feature, left = k // 2, k % 2 == 0
             if (feature, left) not in tests:
                 raise CertificateError(f"there is no test {k} at time {t}")
-            row, _, limit, strict = loop.split[t, feature, tests[feature, left], left]
+            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
             value = self._known(t)[loop.n_experts + feature]
             return row, limit - value if left else limit + value, strict
         k -= 2 * loop.d
         i = self.needs.stop + k
         if self.missed[t] != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
-        row, _, limit = self.path.condition(t, i)
+        row, limit = self.path.condition(t, i)
         return [-a for a in row], self._value(t, i) - limit, True
 
     def _known(self, t: int) -> list[int]:
         """Constant parts of all logits and states at time t, and 0."""
         if not self.known[t]:
-            start = self.loop.start
+            start = self.loop.start[t]
             self.loop.meter.spend(len(start) * (t + 1))
             done = [self.loop.pushes[t - 1 - k][action] for k, action in enumerate(self.actions[:t])]
             self.known[t] = list(map(sum, zip(start, *done, strict=True)))

@@ -17,7 +17,16 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.claims import Paths
 from moet.verify.checker.loops.geometry import action_number
-from moet.verify.checker.loops.paths.steps import GRID, LARGEST, POWER_BITS, ROUNDED_BITS, Steps, floored, rounded_steps
+from moet.verify.checker.loops.paths.steps import (
+    GRID,
+    LARGEST,
+    POWER_BITS,
+    ROUNDED_BITS,
+    Steps,
+    floored,
+    rounded_steps,
+    size,
+)
 from moet.verify.checker.made import Made
 from moet.verify.checker.meter import Meter, cost
 
@@ -47,9 +56,8 @@ class ClosedLoop:
         self.action_of = [action_number(label, system.actions) for label in model.classes]
         self._read_gate(model)
         self.path = path = self._path(system, claim)
-        self.scale, self.bits, self.x_denominator = path.scale, path.bits, path.x_denominator
-        self.least = path.least
-        self.start = [*(top * self.scale // self.denominator for top in self.bias), *[0] * (self.d + 1)]
+        self.scale, self.bits = path.scale, path.bits
+        self.constants = [*(top * self.scale // self.denominator for top in self.bias), *[0] * (self.d + 1)]
         self.shift = POWER_BITS - ROUNDED_BITS + self.denominator.bit_length() - 1
         self.blur = path.blur_of(self.weights, self.denominator)
         self._remember()
@@ -74,10 +82,9 @@ class ClosedLoop:
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
         self.pushes = Made(self._make_pushes)
-        self.rows = Made(self._make_rows)
-        self.rival = Made(self._make_rival)
+        self.gate = Made(self._make_gate)
+        self.start = Made(self._make_start)
         self.slack = Made(self._make_slack)
-        self.split = Made(self._make_split)
         self.edge = Made(self._make_edge)
 
     def _gate_errors(self) -> list[int]:
@@ -122,20 +129,29 @@ class ClosedLoop:
             for far, states_moved in zip(moved, zip(*gains, strict=True), strict=True)
         ]
 
-    def _make_rows(self, t: int) -> list[list[int]]:
-        """Linear parts of all logits at time t."""
-        self.meter.spend(cost(self.n_experts * self.d**2, self.bits))
+    def _make_gate(self, t: int) -> list[tuple[list[int], int]]:
+        """Linear parts of all logits at time t, each with what the middle of the box adds."""
+        self.meter.spend(cost(self.n_experts * self.d * (self.d + 1), self.bits))
         self.meter.hold(self.n_experts * 2 * self.d, self.bits)
         if self.exact:
             return [self.path.row_of(t, weights, self.denominator) for weights in self.weights]
-        columns, shift = self.path.power(t)[0], self.shift
-        return [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
+        columns, shift = self.path.box_after(t)[0], self.shift
+        rows = [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
+        return [(row, 0 if self.path.is_centred else row.pop()) for row in rows]
 
-    def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
+    def _make_start(self, t: int) -> list[int]:
+        """Constant parts of all logits and states at time t, without what actions add, and 0."""
+        if self.path.is_centred:
+            return self.constants
+        self.meter.hold(self.n_experts + self.d + 1, self.bits)
+        middles = *(middle for _, middle in self.gate[t]), *(self.path.row(t, state)[1] for state in range(self.d)), 0
+        return list(map(add, self.constants, middles))
+
+    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
         """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
         self.meter.hold(self.d, self.bits)
-        rows = self.rows[t]
-        return list(map(sub, rows[j], rows[e])), self.slack[e, j][t]
+        gate = self.gate[t]
+        return list(map(sub, gate[j][0], gate[e][0])), self.slack[e, j][t]
 
     def _make_slack(self, e: int, j: int) -> list[int]:
         """How far the difference of two logits may be off at every time.
@@ -152,14 +168,10 @@ class ClosedLoop:
         difference = list(map(sub, self.weights[e], self.weights[j]))
         return [slack + swing for swing in self.path.swing_of(difference, self.denominator)]
 
-    def _make_split(self, t: int, feature: int, threshold: float, left: bool) -> tuple[list[int], int, int, bool]:
-        """Row of one side of a split at time t, and its least value; its limit; whether it must be below that.
-
-        The limit is less the constant part.
-        """
-        row, least = self.path.side(t, feature, left)
-        limit, strict = self.edge[feature, threshold, left]
-        return row, least, limit + self.path.swing(feature)[t] + self.path.blur, strict
+    def split(self, t: int, state: int, threshold: float, below: bool) -> tuple[list[int], int, bool]:
+        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
+        limit, strict = self.edge[state, threshold, below]
+        return self.path.side(t, state, below), limit + self.path.swing(state)[t] + self.path.blur, strict
 
     def alone(self, t: int, k: int, threshold: float) -> tuple[int, int, int]:
         """When row k of a time, of a pair or of a test with this threshold, has nobody in the box.
@@ -169,11 +181,11 @@ class ClosedLoop:
         self.meter.hold(4, self.bits)
         if k < self.n_experts**2:
             e, j = divmod(k, self.n_experts)
-            row, limit = self.rival[t, e, j]
-            return j, e, limit - self.least(row) // self.x_denominator + 1
+            gate = self.gate[t]
+            return j, e, self.slack[e, j][t] + size(map(sub, gate[j][0], gate[e][0])) + 1
         state, above = divmod(k - self.n_experts**2, 2)
         first, second = self.n_experts + state, self.n_experts + self.d
-        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, k - self.n_experts**2)
+        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, state)
         return (second, first, enough) if above else (first, second, enough)
 
     def _make_edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:

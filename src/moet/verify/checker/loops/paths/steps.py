@@ -2,12 +2,14 @@
 
 With x' = A x + o(action) + w, w in a box, the state at time t is Aᵗ x_0 + c_t plus what the disturbances did, and c_t
 is a sum over the actions so far. So every condition on a state is a linear inequality in the first state x_0. Its
-coefficients do not depend on the actions; here they are made once for each time.
+coefficients do not depend on the actions; here they are made once for each time. The box of first states is a middle
+and a *reach*, x_0 = middle + reach·z with z between -1 and 1: a row has the coefficients of z, what the middle adds is
+part of the constants, and the least value of a row is minus the sum of its sizes.
 
 Inequalities are rows of integers. In exact arithmetic they are the rationals times ``scale``, a common denominator of
 all of them, which is long; so most proofs are checked with multiples of 2^-ROUNDED_BITS first, and powers of A with
 POWER_BITS. Limits then make up for the rounding (``blur``), as they do for their own, to the side that makes the proof
-harder. With every row comes its least value in the box of first states: most claims need no more of it.
+harder.
 """
 
 from __future__ import annotations
@@ -71,7 +73,6 @@ class Steps:
         self.needs, self.goals = _conditions(system, goal)
         self.bounds = [bound for _, bound in (*self.needs, *self.goals)]
         self.box, matrix = system.initial, system.dynamics.matrix
-        self._furthest = ceil(sum(max(abs(low), abs(high)) for low, high in self.box))
         self.radius, offsets = _centred(system.disturbance, system.dynamics.offsets)
         self.is_calm = not any(self.radius)
         self._make_integers(matrix, offsets)
@@ -80,7 +81,7 @@ class Steps:
         self.denominator = self._denominator(v for row in functions for v in row)
         self.functions = [[over(self.denominator, v) for v in row] for row in functions]
         self.scale = self._scale(finest, system.noise)
-        self.bits = self.scale.bit_length() + self.x_denominator.bit_length() + 128
+        self.bits = self.scale.bit_length() + 128
         self.blur = self.blur_of(self.functions, self.denominator)
         self.observation = Observation(system.noise, system.float32)
         self.largest = self._largest_states(offsets)
@@ -112,10 +113,11 @@ class Steps:
 
     def _make_integers(self, matrix: list[Vector], offsets: list[Vector]) -> None:
         # x_0, over one denominator
-        self.x_denominator = self._denominator(side for sides in self.box for side in sides)
-        self.low = [over(self.x_denominator, low) for low, _ in self.box]
-        self.high = [over(self.x_denominator, high) for _, high in self.box]
-        self._middles, self._widths = list(map(add, self.low, self.high)), list(map(sub, self.high, self.low))
+        x_denominator = self._denominator(side for sides in self.box for side in sides)
+        low, high = ([over(x_denominator, sides[k]) for sides in self.box] for k in range(2))
+        self._middle, self._reach, self._start = list(map(add, low, high)), list(map(sub, high, low)), 2 * x_denominator
+        self._start_bits = max(v.bit_length() for v in (*self._middle, *self._reach, self._start))
+        self.is_centred = not any(self._middle)
         # steps, over a power of one denominator
         step = self.step = self._denominator([*self.radius, *(v for row in (*matrix, *offsets) for v in row)])
         longest = self.steps * step.bit_length()
@@ -129,25 +131,26 @@ class Steps:
         identity = [[int(i == k) for k in range(self.d)] for i in range(self.d)]
         self._exact_powers = [(identity, 1)]
         self._powers: list[tuple[list[list[int]], int]] = []
+        self._boxes: list[tuple[list[list[int]], int]] = []
         self._pushed: list[tuple[list[list[int]], int]] = []
 
     def _scale(self, finest: int | None, noise: Vector) -> int:
         if finest is None:
             return 1 << ROUNDED_BITS
         limits = self._denominator([*self.bounds, *noise])
-        return int(self.step**self.steps) * lcm(FINEST, finest, self.denominator, limits)
+        return int(self.step**self.steps) * self._start * lcm(FINEST, finest, self.denominator, limits)
 
     def blur_of(self, functions: list[list[int]], denominator: int) -> int:
         """Most that rounding changes an inequality between two such functions by, in multiples of 1/scale.
 
         A coefficient of a row is off by less than ``rough``: by less than 1, and by what a power of the matrix is off
-        times the function. So is what an action adds, and what a disturbance does.
+        times the function. So is what the middle of the box adds, what an action does, and what a disturbance does.
         """
         if self.is_exact:
             return 0
         widest = max(sum(map(abs, row)) for row in functions) * max(1, ceil(sum(self.radius)))
         rough = 2 + widest // (denominator << POWER_BITS - ROUNDED_BITS)
-        return 2 * rough * (self._furthest + 2 * self.steps) + 16
+        return 2 * rough * (self.d + 1 + 2 * self.steps) + 16
 
     def _denominator(self, values: Iterable[Fraction]) -> int:
         """Common denominator, unless it gets too long."""
@@ -164,6 +167,20 @@ class Steps:
             columns, denominator = self._exact_power(len(self._powers))
             self._powers.append((columns, denominator) if self.is_exact else _rounded(columns, denominator))
         return self._powers[t]
+
+    def box_after(self, t: int) -> tuple[list[list[int]], int]:
+        """Columns of Aᵗ times the reach of the box, then Aᵗ times its middle unless it is 0, and their denominator."""
+        while len(self._boxes) <= t:
+            columns, denominator = self._exact_power(len(self._boxes))
+            bits = self._power_bits[len(self._boxes)] + self._start_bits
+            self.meter.spend(cost(2 * self.d**2, bits))
+            self.meter.hold(self.d * (self.d + 1), bits)
+            moved = [[v * reach for v in column] for column, reach in zip(columns, self._reach, strict=True)]
+            if not self.is_centred:
+                moved.append([sum(map(mul, row, self._middle)) for row in zip(*columns, strict=True)])
+            denominator *= self._start
+            self._boxes.append((moved, denominator) if self.is_exact else _rounded(moved, denominator))
+        return self._boxes[t]
 
     def pushed(self, t: int) -> tuple[list[list[int]], int]:
         """For every action, Aᵗ times its offset, as integers, and their denominator."""
@@ -221,17 +238,13 @@ class Steps:
                 sides[row[k] > 0].append(-floored(-side) if row[k] > 0 else floored(side))
         return max(sides[0], default=None), min(sides[1], default=None)
 
-    def least(self, row: list[int]) -> int:
-        """Least value of a row in the box of first states, times their denominator."""
-        # twice that is row·(low + high) - |row|·(high - low), which Python adds up faster than it chooses sides
-        return (sum(map(mul, row, self._middles)) - sum(map(mul, map(abs, row), self._widths))) >> 1
-
-    def row_of(self, t: int, function: list[int], denominator: int) -> list[int]:
-        """Linear part of a function at time t."""
+    def row_of(self, t: int, function: list[int], denominator: int) -> tuple[list[int], int]:
+        """Linear part of a function at time t, and what the middle of the box adds."""
         self.meter.hold(2 * self.d, self.bits)
-        columns, over_all = self.power(t)
+        columns, over_all = self.box_after(t)
         over_all *= denominator
-        return [sum(map(mul, function, column)) * self.scale // over_all for column in columns]
+        row = [sum(map(mul, function, column)) * self.scale // over_all for column in columns]
+        return row, 0 if self.is_centred else row.pop()
 
     def gain_of(self, ahead: int, function: list[int], denominator: int) -> tuple[int, ...]:
         """What every action adds to a function so many steps after the state to which it leads."""
@@ -254,7 +267,7 @@ class Steps:
             total.append(total[-1] - (-swing // (over_all * denominator * self.step)))
         return total
 
-    def _make_row(self, t: int, i: int) -> list[int]:
+    def _make_row(self, t: int, i: int) -> tuple[list[int], int]:
         return self.row_of(t, self.functions[i], self.denominator)
 
     def _make_gain(self, i: int, ahead: int) -> tuple[int, ...]:
@@ -268,32 +281,25 @@ class Steps:
         return list(accumulate((max(self.gain(i, ahead)) for ahead in range(self.steps)), initial=0))
 
     def _make_outright(self, t: int, i: int) -> int:
-        """Condition i holds at time t of every first state if its constant part is at most this."""
-        _, least, limit = self.condition(t, i)
-        return limit + least // self.x_denominator
+        """Condition i holds at time t of every first state if what actions add to it is at most this."""
+        row, limit = self.condition(t, i)
+        return limit - size(row)
 
-    def _make_side(self, t: int, state: int, below: bool) -> tuple[list[int], int]:
-        """Row of a state at time t, or of its opposite, and its least value."""
+    def _make_side(self, t: int, state: int, below: bool) -> list[int]:
+        """Row of a state at time t, or of its opposite."""
         self.meter.hold(self.d, self.bits)
-        row = self.row(t, state) if below else [-v for v in self.row(t, state)]
-        return row, self.least(row)
+        row, _ = self.row(t, state)
+        return row if below else [-v for v in row]
 
-    def _make_beside(self, t: int, k: int) -> int:
-        """By how much the constant part of state k // 2 at time t may be beyond an edge, with somebody on this side.
+    def _make_beside(self, t: int, state: int) -> int:
+        """By how much the constant part of a state at time t may be beyond an edge, with somebody on this side."""
+        return self.swing(state)[t] + self.blur + size(self.row(t, state)[0]) + 1
 
-        States are below edges for even k, and above them for odd ones.
-        """
-        _, least = self.side(t, k // 2, k % 2 == 0)
-        return self.swing(k // 2)[t] + self.blur - least // self.x_denominator + 1
-
-    def _make_condition(self, t: int, i: int) -> tuple[list[int], int, int]:
-        """Row of a condition at time t, the least value of its opposite, and its limit.
-
-        Below the limit no disturbance can break it.
-        """
-        row, bound = self.row(t, i), self.bounds[i - self.d]
+    def _make_condition(self, t: int, i: int) -> tuple[list[int], int]:
+        """Row of a condition at time t, and what actions may add to it: below that no disturbance can break it."""
+        (row, middle), bound = self.row(t, i), self.bounds[i - self.d]
         limit = bound.numerator * self.scale // bound.denominator
-        return row, self.least([-a for a in row]), limit - self.swing(i)[t] - self.blur
+        return row, limit - middle - self.swing(i)[t] - self.blur
 
 
 def rounded_steps(system: PlainSystem, steps: int, goal: list[HalfSpace] | None, meter: Meter) -> Steps:
@@ -329,8 +335,13 @@ def _most(system: PlainSystem, steps: int, goal: list[HalfSpace] | None) -> tupl
     longest = (steps + 2) * (bits + 8) + 4 * POWER_BITS
     if longest > MOST_BITS:
         return MOST_REMEMBERED + 1, 0
-    rows = d * size + functions * (4 * size + steps)
+    rows = 2 * d * size + functions * (4 * size + steps)
     return (steps + 1) * cost(size * d * (d + functions), longest), (steps + 1) * rows * (1 + (longest >> 6))
+
+
+def size(row: Iterable[int]) -> int:
+    """Largest value of a row in the box of first states; the least one is as far below 0."""
+    return sum(map(abs, row))
 
 
 def floored(value: Fraction) -> int:
