@@ -53,7 +53,7 @@ class _Group(TyperGroup):
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", "Commands")
-            panels.setdefault(panel, []).append((name, command.get_short_help_str(90)))
+            panels.setdefault(panel, []).append((name, command.get_short_help_str(200)))
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(rows)
