@@ -77,6 +77,13 @@ def test_every_command_and_option_has_help(run, command):
     assert "--json" in result.stdout
 
 
+@pytest.mark.parametrize("group", ["", "bench"])
+def test_what_commands_are_for_is_told_to_the_end(run, group):
+    listed = run(*group.split(), "--help").stdout
+    assert "archcomp" in listed if group else "recourse" in listed
+    assert "..." not in listed.split("Options:")[1]
+
+
 @pytest.mark.processes
 def test_help_and_version_in_a_process():
     result = moet_process("--help")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, TextIO
 
 import typer
-from typer.core import TyperGroup
 
 from moet import __version__
 from moet.cli import (
@@ -41,22 +40,13 @@ from moet.cli import (
     worker,
 )
 from moet.cli.interrupts import heard
+from moet.cli.listing import Listing
 from moet.cli.output import Exit, say
 from moet.errors import MoetError, MoetWarning
 
 
-class _Group(TyperGroup):
+class _Group(Listing):
     """Turns errors and warnings that are meant for the user into one line on stderr, and errors into an exit code."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands by what they are for."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            panel = getattr(command, "rich_help_panel", "Commands")
-            panels.setdefault(panel, []).append((name, command.get_short_help_str(200)))
-        for panel, rows in panels.items():
-            with formatter.section(panel):
-                formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""``moet bench``: the tables of the paper that need no sweep, one subcommand each."""
+"""``moet bench``: tables of the paper that need no sweep, and plants of others, one subcommand each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from moet.cli.listing import Listing
 from moet.cli.output import AsJson, check_writable, print_json, say
 
 bench = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Repeat a table of the paper, as Markdown or with --json."
+    cls=Listing,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Repeat a table of the paper, or the plants of others, as Markdown or with --json.",
 )
 
 
