@@ -1,11 +1,14 @@
 """``moet why-unknown``."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import moet
+from moet.cli.app import app
 from moet.cli.output import Exit
 from moet.verify import systems
 from moet.verify.loops.near_miss import nearest_miss
@@ -40,6 +43,27 @@ def test_an_unknown_names_what_outgrew_its_limit_the_closest_run_and_commands(ru
     assert document["try"]
     assert all(line.split()[:2][0] == "moet" for line in document["try"])
     assert len(document["closest"]["states"]) == document["closest"]["time"] + 1
+
+
+def test_a_question_that_is_not_decided_names_commands_that_exist(run, files):
+    model, option, system = files([-1.0, -0.01])
+    asked = ("verify", model, option, system, "--cpu-limit", "0")
+    told = run(*asked)
+    assert told.exit_code == Exit.UNDECIDED, told.output
+    commands = json.loads(run(*asked, "--json").stdout)["try"]
+    assert commands[0] == f"moet why-unknown {model} --system {system}"
+    assert all(command in told.stdout for command in commands)
+    for command in commands:
+        name, *options = shlex.split(command)[1:]
+        known = {option for parameter in get_command(app).commands[name].params for option in parameter.opts}
+        assert known.issuperset(option for option in options if option.startswith("-"))
+
+
+def test_limits_are_told_with_a_positive_factor_in_front(run, files):
+    result = run("why-unknown", *files([-1.0, -0.01]), "--json", "--cpu-limit", "30")
+    condition = json.loads(result.stdout)["closest"]["condition"]
+    assert condition.split()[0] in ("place", "speed")
+    assert condition.split()[1] in ("<=", ">=")
 
 
 def test_sets_that_are_too_large_say_which_state_may_be_where(run, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +12,7 @@ import typer
 from moet.cli.always import answer_always
 from moet.cli.choices import Seed
 from moet.cli.extent import answer_range
+from moet.cli.next_steps import ask_why, next_steps, report
 from moet.cli.output import AsJson, check_writable, print_json, print_report
 from moet.cli.row_questions import ANSWER_SECONDS, Ask
 from moet.cli.verdicts import (
@@ -158,18 +160,27 @@ class _Runs:
             verdict = safe(mixture, subject, self.steps, **limits, **how)
         saved = save_certificate(verdict, certificate)
         trace = verdict.trace if isinstance(verdict, Refuted) else None
+        todo = self._next_steps(name_of(verdict), mixture.provenance, subject)
         if plot is not None and trace is not None:
             _draw(trace, subject, plot)
         if as_json:
-            print_json(verdict_document(verdict) | self._document(subject, digest(mixture), saved, trace))
+            document = self._document(subject, digest(mixture), saved, trace)
+            print_json(verdict_document(verdict) | document | {"try": todo})
         else:
             typer.echo(f"{name_of(verdict)}: {self._claim(subject)}")
             print_claim(verdict.claim)
             if trace is not None:
                 _print_trace(trace, subject)
             kept = {"certificate": saved} if saved else {}
-            print_report({"model": digest(mixture)} | verdict_report(verdict) | kept)
+            print_report({"model": digest(mixture)} | verdict_report(verdict) | kept | report(todo))
         raise typer.Exit(exit_code(verdict))
+
+    def _next_steps(self, verdict: str, provenance: Mapping[str, Any], subject: System) -> list[str]:
+        """What to try where it was not decided whether a policy of actions stays safe."""
+        if verdict != "unknown" or self.within is not None or subject.controls:
+            return []
+        why = ask_why(self.model, self.system, self.steps)
+        return [why, *next_steps(verdict, self.model, provenance, self.system, self.steps)]
 
     def _claim(self, subject: System) -> str:
         if self.within is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from moet.cli.next_steps import next_steps, report
 from moet.cli.output import AsJson, print_json, print_report
 from moet.cli.verdicts import exit_code, name_of
 
@@ -35,27 +35,14 @@ def why_unknown(
     subject, mixture = systems.find(system), as_mixture(model)
     verdict = safe(mixture, subject, steps, cpu_limit=cpu_limit, verbose=not as_json)
     miss = nearest_miss(mixture, subject, steps)
-    todo = _next_steps(name_of(verdict), str(model), system, steps)
+    todo = next_steps(name_of(verdict), model, mixture.provenance, system, steps)
     reason = getattr(verdict, "reason", None)
     if as_json:
         print_json({"verdict": name_of(verdict), "reason": reason, "closest": _document(miss, subject), "try": todo})
         raise typer.Exit(exit_code(verdict))
     typer.echo(name_of(verdict) + ("" if reason is None else f": {reason}"))
-    print_report({"closest run": _told(miss, subject), **{f"try {k}": line for k, line in enumerate(todo, start=1)}})
+    print_report({"closest run": _told(miss, subject)} | report(todo))
     raise typer.Exit(exit_code(verdict))
-
-
-def _next_steps(verdict: str, model: str, system: str, steps: int | None) -> list[str]:
-    """Commands that may get further, the cheapest first."""
-    policy, plant = shlex.quote(model), shlex.quote(system)
-    if verdict == "proved":
-        return [f"moet shield CERTIFICATE {policy} {plant} -o shield.cert"]
-    shorter = 200 if steps is None else max(steps // 2, 1)
-    lines = [] if verdict == "refuted" else [f"moet verify {policy} --system {plant} --steps {shorter}"]
-    if verdict == "unknown":
-        longer = "" if steps is None else f" --steps {steps}"
-        lines.append(f"moet verify {policy} --system {plant}{longer} --cpu-limit 1800")
-    return [*lines, f"moet distill TASK --experts 2 --depth 0 --prove {plant} -o proved.moet.json"]
 
 
 def _told(miss: NearMiss, system: System) -> str:
@@ -65,8 +52,11 @@ def _told(miss: NearMiss, system: System) -> str:
 
 
 def _condition(miss: NearMiss, system: System) -> str:
-    terms = zip(miss.condition.coefficients, system.states, strict=True)
-    return " + ".join(f"{float(a):g} {name}" for a, name in terms if a) + f" <= {float(miss.condition.bound):g}"
+    """The limit in question, turned so that its first state has a positive factor."""
+    terms = [(a, name) for a, name in zip(miss.condition.coefficients, system.states, strict=True) if a]
+    sign, relation = (-1, ">=") if terms[0][0] < 0 else (1, "<=")
+    sides = " + ".join(name if sign * a == 1 else f"{float(sign * a):g}*{name}" for a, name in terms)
+    return f"{sides} {relation} {float(sign * miss.condition.bound):g}"
 
 
 def _document(miss: NearMiss, system: System) -> dict[str, Any]:
