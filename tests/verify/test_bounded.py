@@ -5,11 +5,12 @@ from verify_horizon import upright_policy
 from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.verify import Proved, Refuted, Unknown, check, safe, systems
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.sets import bounded
 from moet.verify.loops.sets.bounded import REFINEMENTS, safe_for_steps
 from moet.verify.loops.sets.post import leaves_of
-from moet.verify.loops.sets.propagate import proven_ranges
+from moet.verify.loops.sets.propagate import Block, proven_ranges
+from moet.verify.loops.sets.refinement import refine
 from moet.verify.loops.sets.template import slices
 from moet.verify.loops.simulation import simulate
 
@@ -144,3 +145,19 @@ def test_a_block_may_have_more_steps_than_python_has_frames(monkeypatch):
     verdict = safe(model, system, 1500)
     assert isinstance(verdict, Proved)
     assert [block["steps"] for block in verdict.certificate.claim["blocks"]] == [1500]
+
+
+def test_when_time_is_up_what_stopped_coarser_sets_is_told() -> None:
+    deadline, tried = Deadline(), []
+
+    def attempt(propagation: object, runs: object, setting: object, report: object) -> list[Block]:
+        tried.append(setting)
+        if len(tried) < 3:
+            raise Stopped(f"set {len(tried)} outgrew its limit")
+        deadline.cpu_limit = 0.0
+        raise Stopped(deadline.reason)
+
+    verdict = refine(valve(1.0), tank(), 30, 10, REFINEMENTS, attempt, deadline)
+    assert len(tried) == 3
+    assert verdict.reason.startswith("the limit of 0 s of CPU time was reached")
+    assert verdict.reason.endswith("; with coarser sets: set 2 outgrew its limit")

@@ -68,7 +68,7 @@ def refine(
     refuted = refutation(mixture, system, runs, steps, deadline)
     if refuted is not None:
         return replace(refuted, effort=effort.report(deadline))
-    looked = False
+    looked, coarser = False, ""
     if settling_steps(system, runs) is None and (steps is None or steps > _FEW_STEPS):
         refinements = [setting for setting in refinements if not setting.settles]
     for i, setting in enumerate(refinements):
@@ -89,7 +89,9 @@ def refine(
         except Stopped as stop:
             reason = str(stop)
         if deadline.passed:
+            reason += coarser
             break
+        coarser = f"; with coarser sets: {reason}"
         if not setting.settles and not looked:
             looked = True
             if (late := late_refutation(mixture, system, steps, deadline)) is not None:
