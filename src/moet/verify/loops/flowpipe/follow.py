@@ -16,6 +16,7 @@ from moet.verify.loops.flowpipe.conditions import Checked, Where
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded, on_box
 from moet.verify.loops.flowpipe.goals import GoalParts, cut_at_goal, kept
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
+from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.parting import parts_ways
 from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf, still_answering
 from moet.verify.loops.flowpipe.reduce import reduced
@@ -73,12 +74,12 @@ class Home(NamedTuple):
 
 
 class _Aim(NamedTuple):
-    """What a set is followed for, in steps of how many parts, and how many of its columns are never put together."""
+    """What a set is followed for, at which pace, and how many of its columns are never put together."""
 
     spec: list[Checked]
     home: Home | None
     at_home: bool
-    substeps: int
+    pace: Pace
     n_first: int
 
 
@@ -116,11 +117,11 @@ class Follower:
         self._turning = Turning(system) if isinstance(system, SampledSystem) else None
 
     def follow(
-        self, middle: Floats, columns: Floats, substeps: int, home: Home | None = None, at_home: bool = False
+        self, middle: Floats, columns: Floats, pace: Pace, home: Home | None = None, at_home: bool = False
     ) -> tuple[Script, list[Points]]:
         """Lead a set until all is seen; raises Failed where something is missed."""
         script, n = Script(), len(middle)
-        aim = _Aim([part for part in self.spec if not at_home or part.end is None], home, at_home, substeps, 2 * n)
+        aim = _Aim([part for part in self.spec if not at_home or part.end is None], home, at_home, pace, 2 * n)
         points = Points(middle, np.concatenate([columns, np.zeros((n, n))], axis=1), np.zeros(self.d))
         waiting, track, count = [_Branch(points, 0, set(), None)], [points], 0
         while waiting:
@@ -181,10 +182,10 @@ class Follower:
         script.add(CASES, [len(cases), *(ref for refs in sizes for ref in refs)])
         return [_Branch(kept(points, case.low, case.high), step, set(done), case.leaves) for case in cases]
 
-    def ends_after(self, middle: Floats, columns: Floats, substeps: int, steps: int) -> Points:
+    def ends_after(self, middle: Floats, columns: Floats, pace: Pace, steps: int) -> Points:
         """Where a set is after some steps, whatever is required on the way."""
         points, script = Points(middle, columns, np.zeros(self.d)), Script()
-        aim = _Aim([], None, False, substeps, columns.shape[1])
+        aim = _Aim([], None, False, pace, columns.shape[1])
         for _ in range(steps):
             self.deadline.look()
             points = self._step(points, Fraction(0), aim, script, None)
@@ -256,7 +257,8 @@ class Follower:
         most = _COLUMNS_PER_STATE if self.d <= _MANY_STATES else _COLUMNS_IF_MANY
         if points.columns.shape[1] > aim.n_first + most * self.d:
             code, points = REDUCED, reduced(points, aim.n_first, self.last_map, inner)
-        inner.more([aim.substeps])
+        parts = aim.pace.at(int(time / self.period))
+        inner.more([parts])
         states = points.middle[: self.d], points.columns[: self.d]
         seen = self.acting.seen(*states)
         leaves = self.acting.leaves(seen)
@@ -274,7 +276,7 @@ class Follower:
         acting = Points(np.concatenate([points.middle, controls]), columns, np.zeros(self.d))
         step = int(time / self.period) + (self.last_scheduled if aim.at_home else 0)
         if isinstance(self.system, SampledSystem):
-            after, matrix = self._flow(acting, time, aim, step)
+            after, matrix = self._flow(acting, time, aim, step, parts)
         else:
             after, matrix = self._jump(acting, step)
         if not self.system.observe:
@@ -308,11 +310,11 @@ class Follower:
         columns = np.concatenate([slopes.rows @ points.columns, np.diag(box)], axis=1)
         return Points(middle, columns, np.zeros(self.d)), slopes.rows
 
-    def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int) -> tuple[Points, Floats]:
-        h, n, first = self.period / aim.substeps, len(points.middle), points
+    def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int, parts: int) -> tuple[Points, Floats]:
+        h, n, first = self.period / parts, len(points.middle), points
         total = np.eye(n)
         beginning = None if time or aim.at_home or self._turning is None else Beginning(self._turning)
-        for k in range(aim.substeps):
+        for k in range(parts):
             slopes = tube(lambda low, high: self.linearise(low, high, step), points, float(h))
             ahead, bend, matrix = moved(points, slopes, float(h))
             total = np.concatenate([matrix @ total, total[self.d :]])

@@ -17,6 +17,7 @@ from moet.verify.limits import Deadline, Progress, Stopped
 from moet.verify.loops.flowpipe.follow import Failed, Follower, Home, NotHome
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
+from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.policy import narrowed
 from moet.verify.loops.flowpipe.refute import refutation
 from moet.verify.loops.flowpipe.rest import Rest
@@ -30,13 +31,15 @@ from moet.verify.systems.system import System
 Floats = NDArray[np.float64]
 
 KIND = "flowpipe"
-_SUBSTEPS = (1, 2, 4, 8, 16, 32, 64)
 _MOST_DEPTH = 20
 _HOME_DEPTH = 8
 """How often the first states, or a set that is to be led into itself, may be cut in two."""
 
 _WORTH, _LATER = 0.7, 1.3
 """Shorter steps are worth their price if they shrink what is missed to this, or it is missed so much later."""
+
+_ROUNDING = 1e-6
+"""Of a time in periods, which is a float64."""
 
 _MANY_STEPS = 12
 _SHARE_FOR_EVER, _MOST_FOR_EVER = 0.25, 30.0
@@ -78,7 +81,7 @@ class FlowpipeSearch:
     ) -> None:
         self.mixture, self.system, self.spec, self.deadline, self.seed = mixture, system, list(spec), deadline, seed
         self.follower = Follower(mixture, system, self.spec, deadline)
-        self._substeps = 0
+        self._pace = Pace()
         self.n_parts = 0
         self._share = 0.0
         self._progress: Progress | None = None
@@ -135,7 +138,7 @@ class FlowpipeSearch:
         }
 
     def _effort(self) -> dict[str, float]:
-        return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": self._substeps}
+        return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": max(self._pace.parts)}
 
     def _proof(self) -> Script:
         if self._is_for_ever:
@@ -210,21 +213,21 @@ class FlowpipeSearch:
     ) -> tuple[Script, list[Points]]:
         """Follow a part with steps that are as long as they may be."""
         previous: Failed | None = None
-        for number in range(self._substeps, len(_SUBSTEPS)):
+        pace = self._pace
+        while True:
             try:
-                found = self.follower.follow(middle, columns, _SUBSTEPS[number], home, at_home)
+                found = self.follower.follow(middle, columns, pace, home, at_home)
             except NotHome:
                 raise
             except Failed as failure:
                 helps = previous is None or _is_better(failure, previous)
-                if not self._is_flow or not helps:
+                finer = pace.finer(int(failure.time / float(self.follower.period) + _ROUNDING))
+                if not self._is_flow or not helps or finer is None:
                     raise previous or failure from None
-                previous = failure
+                previous, pace = failure, finer
                 continue
-            self._substeps = number
+            self._pace = pace
             return found
-        assert previous is not None
-        raise previous
 
     @property
     def _is_flow(self) -> bool:
@@ -283,11 +286,12 @@ class FlowpipeSearch:
 
     def _after(self, start: Home, steps: int) -> Points | None:
         """Where the first states are after some steps, if sets are small enough to say so."""
-        for substeps in _SUBSTEPS[self._substeps :] if self._is_flow else _SUBSTEPS[:1]:
+        pace: Pace | None = self._pace
+        while pace is not None:
             try:
-                return self.follower.ends_after(start.middle, start.frame, substeps, steps)
+                return self.follower.ends_after(start.middle, start.frame, pace, steps)
             except (Unbounded, *OVERFLOWS):
-                continue
+                pace = pace.finer(steps) if self._is_flow else None
         return None
 
     def _explained(self, failure: Failed) -> str:
