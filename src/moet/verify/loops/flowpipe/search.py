@@ -14,14 +14,16 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
-from moet.verify.loops.flowpipe.follow import Failed, Follower, Home, NotHome
+from moet.verify.loops.flowpipe.failed import Failed, NotHome, TooManyJumps
+from moet.verify.loops.flowpipe.follow import FEW_BRANCHES, MANY_BRANCHES, Follower, Home
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
 from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.policy import narrowed
 from moet.verify.loops.flowpipe.refute import refutation
 from moet.verify.loops.flowpipe.rest import Rest
-from moet.verify.loops.flowpipe.script import NOBODY, PART, SPLIT, Script
+from moet.verify.loops.flowpipe.script import END, NOBODY, PART, SPLIT, Script
+from moet.verify.loops.flowpipe.together import follow_together
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
 from moet.verify.systems.description import Side
@@ -41,8 +43,11 @@ _WORTH, _LATER = 0.7, 1.3
 _ROUNDING = 1e-6
 """Of a time in periods, which is a float64."""
 
+_MOST_TOGETHER = (32, 128, 512)
+"""Sets that are led at the same time, where the policy jumps."""
+
 _MANY_STEPS = 12
-_SHARE_FOR_EVER, _MOST_FOR_EVER = 0.25, 30.0
+_SHARE_FOR_EVER, _MOST_FOR_EVER = 0.1, 10.0
 """Steps beyond which a policy that jumps is first asked about for ever, for this share of the time and CPU seconds."""
 
 _NOT_FOR_EVER = (
@@ -144,6 +149,33 @@ class FlowpipeSearch:
         if self._is_for_ever:
             return self._for_ever(self._start(self.system.initial))
         script = Script()
+        try:
+            self._from_first_states(None, script)
+        except TooManyJumps:
+            return self._together() or self._cut_where_it_jumps()
+        return script
+
+    def _together(self) -> Script | None:
+        """All sets led at the same time, some put in one; None if that loses too much."""
+        starts = []
+        for start in map(self._start, self.system.first.boxes):
+            n = len(start.middle)
+            begin = self._where_runs_begin(start, np.full(n, -1.0), np.full(n, 1.0))
+            starts.append(None if begin is None else self.follower.started(*_part(start, *begin)))
+        pace = self._pace
+        for most in _MOST_TOGETHER:
+            try:
+                script = follow_together(self.follower, starts, pace, most)
+                self.n_parts = script.codes.count(END)
+                return script
+            except Failed as failure:
+                pace = pace.finer(self._step_of(failure)) or pace
+        return None
+
+    def _cut_where_it_jumps(self) -> Script:
+        """Parts of the first states that are small enough to be followed each for itself."""
+        self.follower.most_branches, self.n_parts, self._share = MANY_BRANCHES, 0, 0.0
+        script = Script()
         self._from_first_states(None, script)
         return script
 
@@ -155,24 +187,24 @@ class FlowpipeSearch:
         sides = np.concatenate([np.array(box, np.float64), self.follower.parameters])
         return Home(sides.mean(axis=1), np.diag((sides[:, 1] - sides[:, 0]) / 2), np.zeros((0, 0)))
 
-    def _parts(self, start: Home, home: Home | None, at_home: bool, script: Script) -> list[list[Points]]:
-        """Follow all parts of a set, cut as finely as needed; returns where they were."""
+    def _parts(self, start: Home, home: Home | None, at_home: bool, script: Script) -> None:
+        """Follow all parts of a set, cut as finely as needed."""
         n = len(start.middle)
         waiting = [(np.full(n, -1.0), np.full(n, 1.0), 0)]
-        tracks = []
         while waiting:
             low, high, depth = waiting.pop()
             begin = (low, high) if at_home else self._where_runs_begin(start, low, high)
             if begin is None:
                 script.add(NOBODY)
                 continue
-            middle = start.middle + start.frame @ ((begin[0] + begin[1]) / 2)
-            columns = start.frame * ((begin[1] - begin[0]) / 2)
+            middle, columns = _part(start, *begin)
             try:
-                found, track = self._followed(middle, columns, home, at_home)
+                found = self._followed(middle, columns, home, at_home)
             except NotHome:
                 raise  # a part of it is not nearer
             except Failed as failure:
+                if isinstance(failure, TooManyJumps) and self._may_go_together:
+                    raise
                 k = _most_influential(failure, columns, high - low)
                 if k is None or depth >= (_HOME_DEPTH if at_home else _MOST_DEPTH):
                     raise
@@ -184,9 +216,7 @@ class FlowpipeSearch:
                 continue
             script.add(PART)
             script.append(found)
-            tracks.append(track)
             self._count(float(np.prod((high - low) / 2)), at_home)
-        return tracks
 
     def _where_runs_begin(self, start: Home, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
         """The part of a box of coordinates in which the conditions of first states hold; None if surely nowhere."""
@@ -208,9 +238,7 @@ class FlowpipeSearch:
         if self._progress is not None:
             self._progress(min(self._share, 0.99), f"{self.n_parts} parts")
 
-    def _followed(
-        self, middle: Floats, columns: Floats, home: Home | None, at_home: bool
-    ) -> tuple[Script, list[Points]]:
+    def _followed(self, middle: Floats, columns: Floats, home: Home | None, at_home: bool) -> Script:
         """Follow a part with steps that are as long as they may be."""
         previous: Failed | None = None
         pace = self._pace
@@ -221,7 +249,7 @@ class FlowpipeSearch:
                 raise
             except Failed as failure:
                 helps = previous is None or _is_better(failure, previous)
-                finer = pace.finer(int(failure.time / float(self.follower.period) + _ROUNDING))
+                finer = pace.finer(self._step_of(failure))
                 if not self._is_flow or not helps or finer is None:
                     raise previous or failure from None
                 previous, pace = failure, finer
@@ -230,11 +258,19 @@ class FlowpipeSearch:
             return found
 
     @property
+    def _may_go_together(self) -> bool:
+        return self.follower.most_branches == FEW_BRANCHES
+
+    def _step_of(self, failure: Failed) -> int:
+        return int(failure.time / float(self.follower.period) + _ROUNDING)
+
+    @property
     def _is_flow(self) -> bool:
         return isinstance(self.system, SampledSystem)
 
     def _for_ever(self, start: Home) -> Script:
         """A home that is reached from the first states, and from itself."""
+        self.follower.most_branches = MANY_BRANCHES
         runs = Rest(self.system, self.follower.acting, self.deadline, self.follower.last_scheduled, self.seed)
         center, modes = runs.middle, runs.modes
         reason: Failed | Stopped = Stopped(f"no set was found that the loop leads into itself; {_NOT_FOR_EVER}")
@@ -311,6 +347,11 @@ class FlowpipeSearch:
     def _is_for_ever(self) -> bool:
         reaches = any(part.kind == "reach" for part in self.spec)
         return not reaches and any(part.end is None for part in self.spec)
+
+
+def _part(start: Home, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Middle and columns of the part of a parallelotope in which its coordinates are between these."""
+    return start.middle + start.frame @ ((low + high) / 2), start.frame * ((high - low) / 2)
 
 
 def _most_influential(failure: Failed, columns: Floats, width: Floats) -> int | None:
