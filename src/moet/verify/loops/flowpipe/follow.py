@@ -98,7 +98,7 @@ class Follower:
         self.last_scheduled = max((len(entries) - 1 for entries in system.schedule.values()), default=0)
         self._scheduled_names = system.scheduled_names if isinstance(system, AffineSystem) else {}
         self.last_map = np.eye(self.d)
-        self.most_branches = FEW_BRANCHES
+        self.most_branches, self.cuts = FEW_BRANCHES, self.acting.jumps
         self._turning = Turning(system) if isinstance(system, SampledSystem) else None
 
     def started(self, middle: Floats, columns: Floats) -> Points:
@@ -174,7 +174,7 @@ class Follower:
             return []
         seen = self.acting.seen(points.middle[: self.d], points.columns[: self.d])
         cases = self.acting.cases(seen, self.acting.leaves(seen))
-        if self.acting.jumps or len(cases) < 2 or parts_ways(self.acting, points, cases, step):
+        if self.cuts or len(cases) < 2 or parts_ways(self.acting, points, cases, step):
             return cases
         return []
 

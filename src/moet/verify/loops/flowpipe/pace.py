@@ -26,6 +26,10 @@ class Pace(NamedTuple):
         """Parts of a period."""
         return self.parts[min(step, len(self.parts) - 1)]
 
+    def is_even(self, step: int) -> bool:
+        """Whether as many parts are made of all periods up to one, and some after it."""
+        return len({self.at(k) for k in range(int(_AHEAD * step) + 1)}) == 1
+
     def finer(self, step: int) -> Pace | None:
         """Twice as many parts in the coarsest of the periods up to one, and some after it; None if they have enough.
 

@@ -43,8 +43,8 @@ _WORTH, _LATER = 0.7, 1.3
 _ROUNDING = 1e-6
 """Of a time in periods, which is a float64."""
 
-_MOST_TOGETHER = (32, 128, 512)
-"""Sets that are led at the same time, where the policy jumps."""
+_MOST_TOGETHER, _SHARE_TOGETHER = (32, 128, 512), 0.4
+"""Sets that are led at the same time, where a policy jumps, and the share of the time that this may take."""
 
 _MANY_STEPS = 12
 _SHARE_FOR_EVER, _MOST_FOR_EVER = 0.1, 10.0
@@ -59,6 +59,10 @@ _HOMEWARD = (1, 2, 5, 20, 60, 100, 200, 500)
 _GROWN, _SLOWLY = 6, 0.7
 """Steps after which the states are tried as a home, how often it is made larger, and the share of what was missed
 beyond which a larger one is hardly nearer."""
+
+
+class _NotOneByOne(Exception):
+    """Parts of the first states had better not be followed each for itself."""
 
 
 class FlowpipeSearch:
@@ -151,26 +155,41 @@ class FlowpipeSearch:
         script = Script()
         try:
             self._from_first_states(None, script)
-        except TooManyJumps:
+        except _NotOneByOne:
             return self._together() or self._cut_where_it_jumps()
         return script
 
     def _together(self) -> Script | None:
-        """All sets led at the same time, some put in one; None if that loses too much."""
-        starts = []
-        for start in map(self._start, self.system.first.boxes):
-            n = len(start.middle)
-            begin = self._where_runs_begin(start, np.full(n, -1.0), np.full(n, 1.0))
-            starts.append(None if begin is None else self.follower.started(*_part(start, *begin)))
+        """All sets led at the same time, some put in one; None if that loses too much, or takes too long."""
+        whole = self.deadline
+        self.follower.deadline = Deadline(None, _SHARE_TOGETHER * whole.left)
+        self.follower.cuts = True
+        try:
+            return self._led_together([self._first_set(box) for box in self.system.first.boxes])
+        except Stopped:
+            whole.look()
+            return None
+        finally:
+            self.follower.deadline, self.follower.cuts = whole, self.follower.acting.jumps
+
+    def _led_together(self, starts: list[Points | None]) -> Script | None:
         pace = self._pace
         for most in _MOST_TOGETHER:
             try:
                 script = follow_together(self.follower, starts, pace, most)
-                self.n_parts = script.codes.count(END)
-                return script
             except Failed as failure:
                 pace = pace.finer(self._step_of(failure)) or pace
+                continue
+            self.n_parts = script.codes.count(END)
+            return script
         return None
+
+    def _first_set(self, box: Sequence[Side]) -> Points | None:
+        """The part of a box in which runs begin, if there is one."""
+        start = self._start(box)
+        n = len(start.middle)
+        begin = self._where_runs_begin(start, np.full(n, -1.0), np.full(n, 1.0))
+        return None if begin is None else self.follower.started(*_part(start, *begin))
 
     def _cut_where_it_jumps(self) -> Script:
         """Parts of the first states that are small enough to be followed each for itself."""
@@ -203,8 +222,8 @@ class FlowpipeSearch:
             except NotHome:
                 raise  # a part of it is not nearer
             except Failed as failure:
-                if isinstance(failure, TooManyJumps) and self._may_go_together:
-                    raise
+                if self._may_go_together and (isinstance(failure, TooManyJumps) or self._blurs):
+                    raise _NotOneByOne from failure
                 k = _most_influential(failure, columns, high - low)
                 if k is None or depth >= (_HOME_DEPTH if at_home else _MOST_DEPTH):
                     raise
@@ -248,9 +267,9 @@ class FlowpipeSearch:
             except NotHome:
                 raise
             except Failed as failure:
-                helps = previous is None or _is_better(failure, previous)
-                finer = pace.finer(self._step_of(failure))
-                if not self._is_flow or not helps or finer is None:
+                step = self._step_of(failure)
+                helps, finer = previous is None or _is_better(failure, previous), pace.finer(step)
+                if not self._is_flow or finer is None or (pace.is_even(step) and not helps):
                     raise previous or failure from None
                 previous, pace = failure, finer
                 continue
@@ -260,6 +279,11 @@ class FlowpipeSearch:
     @property
     def _may_go_together(self) -> bool:
         return self.follower.most_branches == FEW_BRANCHES
+
+    @property
+    def _blurs(self) -> bool:
+        """Whether one law was taken for several in wide sets, where cuts may lose less."""
+        return self.follower.acting.changes and not self.follower.acting.jumps
 
     def _step_of(self, failure: Failed) -> int:
         return int(failure.time / float(self.follower.period) + _ROUNDING)
