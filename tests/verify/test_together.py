@@ -10,21 +10,21 @@ from moet.errors import CertificateError
 from moet.model.tree import Tree
 from moet.verify import Certificate, Proved, check, meets
 from moet.verify.limits import Deadline
+from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.search import KIND, FlowpipeSearch
 from moet.verify.loops.flowpipe.together import follow_together
 from moet.verify.loops.flowpipe.tubes import proven_tubes
 from moet.verify.spec import Spec
 
 from .test_labels import cart, random_labels, switch
+from .test_parting import _random_question
 
 
 def led_together(policy, plant, text, most):
     """A certificate in which at most so many sets are led at the same time."""
     search = FlowpipeSearch(policy, plant, Spec.read(text, plant.states).requirements, Deadline(None, None))
-    starts = [np.array(box, np.float64) for box in plant.first.boxes]
-    sides = [np.concatenate([box, search.follower.parameters]) for box in starts]
-    points = [search.follower.started(s.mean(axis=1), np.diag((s[:, 1] - s[:, 0]) / 2)) for s in sides]
-    script = follow_together(search.follower, points, search._pace, most)
+    search.follower.cuts = True
+    script = follow_together(search.follower, [search._first_set(box) for box in plant.first.boxes], Pace(), most)
     certificate = Certificate(KIND, search.claim())
     script.into(certificate)
     return certificate
@@ -44,6 +44,21 @@ def test_runs_of_random_policies_are_in_the_tubes_of_sets_that_were_put_together
         boxes = [(tube.low[row], tube.high[row]) for tube in tubes for row in _rows(tube, time)]
         inside = [np.all((low - 1e-9 <= there) & (there <= high + 1e-9), axis=1) for low, high in boxes]
         assert np.any(inside, axis=0).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_runs_of_random_laws_are_in_the_tubes_of_sets_that_were_put_together(seed):
+    random = np.random.default_rng(seed)
+    policy, plant = _random_question(random)
+    certificate = led_together(policy, plant, "-100 <= x <= 100 until 6", 4)
+    assert check(certificate, policy, plant)
+    tubes = proven_tubes(certificate, policy, plant)
+    states = random.uniform(-0.2, 0.2, (500, 2))
+    for step in range(7):
+        boxes = [(tube.low[row], tube.high[row]) for tube in tubes for row in _rows(tube, step)]
+        inside = [np.all((low - 1e-9 <= states) & (states <= high + 1e-9), axis=1) for low, high in boxes]
+        assert np.any(inside, axis=0).all()
+        states = plant.successor(states, policy.predict(states))
 
 
 def _rows(tube, time):
