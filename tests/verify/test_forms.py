@@ -75,6 +75,23 @@ def test_the_checkers_form_holds_the_function_and_is_the_searchs(name, centers, 
     assert guess.radius == pytest.approx(form.radius / ONE, rel=1e-3, abs=1e-9)
 
 
+@given(st.integers(-20, 90), st.floats(0.5, 1), st.floats(-0.4, 0.4), st.floats(1, 1.9), st.floats(-1, 1))
+def test_quotients_and_roots_of_very_large_and_very_small_numbers_keep_their_digits(digits, top, slope, below, at):
+    """As where distances of planets are in metres; the function is found to nine digits in the middle of the box."""
+    arithmetic = Forms([ONE // 1000])
+    size = Fraction(2) ** digits
+    above, under = (Form(int(c * size * ONE), {0: int(slope * size * ONE)}, 0) for c in (top, below))
+    delta = at / 1000
+    numerator, denominator = float(size) * (top + slope * delta), float(size) * (below + slope * delta)
+    for form, true in (
+        (arithmetic.divide(above, under), numerator / denominator),
+        (arithmetic.root(under), math.sqrt(denominator)),
+    ):
+        found = form.center / ONE + form.slopes[0] / ONE * delta
+        assert abs(true - found) <= form.radius / ONE + 1e-13 * true
+        assert form.radius / ONE <= 1e-6 * true + 2.0**-70
+
+
 def test_equations_that_say_more_than_they_may_are_refused():
     for text in ("x if x <= 0 else 1", "x ** 17", "lambda: x", "__import__('os')", "y", "sin(x, x)", "x" * 5000):
         with pytest.raises(CertificateError):

@@ -13,13 +13,15 @@ from moet.model.mixture import Mixture
 from moet.model.regression.mixture import RegressionMixture
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.flowpipe.conditions import Checked, Where
+from moet.verify.loops.flowpipe.failed import Failed, NotHome, TooManyJumps
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded, on_box
 from moet.verify.loops.flowpipe.goals import GoalParts, cut_at_goal, kept
 from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
+from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.parting import parts_ways
 from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf, still_answering
 from moet.verify.loops.flowpipe.reduce import reduced
-from moet.verify.loops.flowpipe.script import CASES, END, GOAL, REDUCED, RELAXED, Script
+from moet.verify.loops.flowpipe.script import ASIDE, CASES, END, GOAL, REDUCED, RELAXED, Script
 from moet.verify.loops.flowpipe.turning import Beginning, Turning
 from moet.verify.spec import Condition, Requirement
 from moet.verify.systems.discrete import AffineSystem
@@ -36,32 +38,14 @@ checker's work on a step grows with their cube."""
 _PATIENCE = 60
 """Steps for which a set may come no nearer to where it is to come home."""
 
-_MOST_BRANCHES = 400
-"""Sets that one part may be cut into where the policy jumps; beyond this the part itself is cut."""
+FEW_BRANCHES, MANY_BRANCHES = 100, 400
+"""Sets that one part may be cut into where the policy jumps: at first, and where nothing else does."""
 
 MOST_STEPS = 100_000
 
 
 Equations = Callable[[Mapping[str, Any], Algebra], list[Any]]
 """Values for those of all names, in any kind of numbers."""
-
-
-class Failed(Exception):
-    """A set does not meet a requirement; ``row`` is what it outgrew, ``columns`` are those of the set then."""
-
-    def __init__(self, time: float, reason: str, excess: float, row: Floats, columns: Floats) -> None:
-        super().__init__(reason)
-        self.time, self.excess, self.row, self.columns = time, excess, row, columns
-
-
-class NotHome(Failed):
-    """A set does not come home; ``reach`` says how far it is out along each side when it is nearest, 1 being there."""
-
-    def __init__(self, time: float, reach: Floats, columns: Floats) -> None:
-        worst = np.eye(len(reach))[int(np.argmax(reach))]
-        reason = "runs are not yet in the set that they are to come back to"
-        super().__init__(time, reason, float(reach.max() - 1), worst, columns)
-        self.reach = reach
 
 
 class Home(NamedTuple):
@@ -73,16 +57,17 @@ class Home(NamedTuple):
 
 
 class _Aim(NamedTuple):
-    """What a set is followed for, in steps of how many parts, and how many of its columns are never put together."""
+    """What a set is followed for, at which pace, how many of its columns are never put together, and up to when."""
 
     spec: list[Checked]
     home: Home | None
     at_home: bool
-    substeps: int
+    pace: Pace
     n_first: int
+    until: int | None = None
 
 
-class _Branch(NamedTuple):
+class Branch(NamedTuple):
     """A set after some steps, what it has reached, and the leaves that alone answer in it."""
 
     points: Points
@@ -113,25 +98,40 @@ class Follower:
         self.last_scheduled = max((len(entries) - 1 for entries in system.schedule.values()), default=0)
         self._scheduled_names = system.scheduled_names if isinstance(system, AffineSystem) else {}
         self.last_map = np.eye(self.d)
+        self.most_branches, self.cuts = FEW_BRANCHES, self.acting.jumps
         self._turning = Turning(system) if isinstance(system, SampledSystem) else None
 
+    def started(self, middle: Floats, columns: Floats) -> Points:
+        """A set as the checker begins with it: each coordinate has a column for what rounding loses."""
+        n = len(middle)
+        return Points(middle, np.concatenate([columns, np.zeros((n, n))], axis=1), np.zeros(self.d))
+
     def follow(
-        self, middle: Floats, columns: Floats, substeps: int, home: Home | None = None, at_home: bool = False
-    ) -> tuple[Script, list[Points]]:
+        self, middle: Floats, columns: Floats, pace: Pace, home: Home | None = None, at_home: bool = False
+    ) -> Script:
         """Lead a set until all is seen; raises Failed where something is missed."""
         script, n = Script(), len(middle)
-        aim = _Aim([part for part in self.spec if not at_home or part.end is None], home, at_home, substeps, 2 * n)
-        points = Points(middle, np.concatenate([columns, np.zeros((n, n))], axis=1), np.zeros(self.d))
-        waiting, track, count = [_Branch(points, 0, set(), None)], [points], 0
+        aim = _Aim([part for part in self.spec if not at_home or part.end is None], home, at_home, pace, 2 * n)
+        self._to_the_end(Branch(self.started(middle, columns), 0, set(), None), aim, script)
+        return script
+
+    def one_step(self, branch: Branch, pace: Pace, script: Script) -> list[Branch]:
+        """Lead a set for a step and put aside what comes out, unless all is seen of it."""
+        aim = _Aim(self.spec, None, False, pace, 2 * len(branch.points.middle), branch.step + 1)
+        return self._to_the_end(branch, aim, script)
+
+    def _to_the_end(self, branch: Branch, aim: _Aim, script: Script) -> list[Branch]:
+        """Lead a set, and those that it is cut into, as far as it is to go; returns what is put aside."""
+        waiting, count = [branch], 0
+        aside: list[Branch] = []
         while waiting:
             count += 1
-            if count > _MOST_BRANCHES:
-                row = np.zeros(self.d)
-                raise Failed(0.0, "the policy jumps in too many places", np.inf, row, waiting[-1].points.columns)
-            waiting += reversed(self._branch(waiting.pop(), aim, script, track))
-        return script, track
+            if count > self.most_branches:
+                raise TooManyJumps(waiting[-1].points.columns, self.d)
+            waiting += reversed(self._branch(waiting.pop(), aim, script, aside))
+        return aside
 
-    def _branch(self, branch: _Branch, aim: _Aim, script: Script, track: list[Points]) -> list[_Branch]:
+    def _branch(self, branch: Branch, aim: _Aim, script: Script, aside: list[Branch]) -> list[Branch]:
         """Lead a set until all is seen, or until the policy jumps in it: then it is cut in cases."""
         points, first, done, only = branch
         nearest, patience = np.full(self.d, np.inf), _PATIENCE
@@ -142,10 +142,14 @@ class Follower:
                 if self._ends(points, time, aim, done, step):
                     script.add(END)
                     return []
+                if step == aim.until:
+                    script.add(ASIDE)
+                    aside.append(Branch(points, step, done, None))
+                    return []
                 parts = self._at_goal(points, time, aim.spec, done)
                 if parts is not None:
                     script.add(GOAL, parts.refs)
-                    return [_Branch(part, step, reached, None) for part, reached in parts.sets]
+                    return [Branch(part, step, reached, None) for part, reached in parts.sets]
                 cases = self._cases(points, step)
                 if len(cases) > 1:
                     return self._cut(points, step, done, cases, script)
@@ -162,7 +166,6 @@ class Follower:
                 reason = str(stop) if isinstance(stop, Unbounded) else "sets grow beyond the range of float64"
                 raise Failed(float(time), reason, np.inf, np.zeros(self.d), points.columns) from None
             only = None
-            track.append(points)
         raise Stopped(f"sets were followed for {MOST_STEPS} steps without an end")
 
     def _cases(self, points: Points, step: int) -> list[Case]:
@@ -171,20 +174,20 @@ class Follower:
             return []
         seen = self.acting.seen(points.middle[: self.d], points.columns[: self.d])
         cases = self.acting.cases(seen, self.acting.leaves(seen))
-        if self.acting.jumps or len(cases) < 2 or parts_ways(self.acting, points, cases, step):
+        if self.cuts or len(cases) < 2 or parts_ways(self.acting, points, cases, step):
             return cases
         return []
 
-    def _cut(self, points: Points, step: int, done: set[int], cases: list[Case], script: Script) -> list[_Branch]:
+    def _cut(self, points: Points, step: int, done: set[int], cases: list[Case], script: Script) -> list[Branch]:
         """A branch for each case."""
         sizes = [[len(case.leaves), *(k for leaf in case.leaves for k in (leaf.expert, leaf.node))] for case in cases]
         script.add(CASES, [len(cases), *(ref for refs in sizes for ref in refs)])
-        return [_Branch(kept(points, case.low, case.high), step, set(done), case.leaves) for case in cases]
+        return [Branch(kept(points, case.low, case.high), step, set(done), case.leaves) for case in cases]
 
-    def ends_after(self, middle: Floats, columns: Floats, substeps: int, steps: int) -> Points:
+    def ends_after(self, middle: Floats, columns: Floats, pace: Pace, steps: int) -> Points:
         """Where a set is after some steps, whatever is required on the way."""
         points, script = Points(middle, columns, np.zeros(self.d)), Script()
-        aim = _Aim([], None, False, substeps, columns.shape[1])
+        aim = _Aim([], None, False, pace, columns.shape[1])
         for _ in range(steps):
             self.deadline.look()
             points = self._step(points, Fraction(0), aim, script, None)
@@ -256,7 +259,8 @@ class Follower:
         most = _COLUMNS_PER_STATE if self.d <= _MANY_STATES else _COLUMNS_IF_MANY
         if points.columns.shape[1] > aim.n_first + most * self.d:
             code, points = REDUCED, reduced(points, aim.n_first, self.last_map, inner)
-        inner.more([aim.substeps])
+        parts = aim.pace.at(int(time / self.period))
+        inner.more([parts])
         states = points.middle[: self.d], points.columns[: self.d]
         seen = self.acting.seen(*states)
         leaves = self.acting.leaves(seen)
@@ -274,7 +278,7 @@ class Follower:
         acting = Points(np.concatenate([points.middle, controls]), columns, np.zeros(self.d))
         step = int(time / self.period) + (self.last_scheduled if aim.at_home else 0)
         if isinstance(self.system, SampledSystem):
-            after, matrix = self._flow(acting, time, aim, step)
+            after, matrix = self._flow(acting, time, aim, step, parts)
         else:
             after, matrix = self._jump(acting, step)
         if not self.system.observe:
@@ -308,11 +312,11 @@ class Follower:
         columns = np.concatenate([slopes.rows @ points.columns, np.diag(box)], axis=1)
         return Points(middle, columns, np.zeros(self.d)), slopes.rows
 
-    def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int) -> tuple[Points, Floats]:
-        h, n, first = self.period / aim.substeps, len(points.middle), points
+    def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int, parts: int) -> tuple[Points, Floats]:
+        h, n, first = self.period / parts, len(points.middle), points
         total = np.eye(n)
         beginning = None if time or aim.at_home or self._turning is None else Beginning(self._turning)
-        for k in range(aim.substeps):
+        for k in range(parts):
             slopes = tube(lambda low, high: self.linearise(low, high, step), points, float(h))
             ahead, bend, matrix = moved(points, slopes, float(h))
             total = np.concatenate([matrix @ total, total[self.d :]])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moet.verify.loops.flowpipe.conditions import Checked
 from moet.verify.loops.flowpipe.integrate import Points
-from moet.verify.loops.flowpipe.policy import narrowed
+from moet.verify.loops.flowpipe.policy import narrowed, nobody
 
 Floats = NDArray[np.float64]
 
@@ -32,10 +32,11 @@ def cut_at_goal(points: Points, k: int, goal: Checked, done: set[int]) -> GoalPa
     beyond = np.flatnonzero(levels + spread > -slack)
     if np.any(levels - spread > -slack) or not 0 < len(beyond) <= _MOST_SIDES:
         return None
-    sides = [narrowed(points.columns.shape[1], rows[[i]], levels[[i]] + slack[i]) for i in beyond]
+    n = points.columns.shape[1]
+    sides = [narrowed(n, rows[[i]], levels[[i]] + slack[i]) or nobody(n) for i in beyond]
     if max(float(np.prod((high - low) / 2)) for low, high in sides) > _WORTH_A_CUT:
         return None
-    inside = narrowed(points.columns.shape[1], -rows, -levels + slack)
+    inside = narrowed(n, -rows, -levels + slack) or nobody(n)
     sets = [(kept(points, *inside), done | {k})] + [(kept(points, *side), set(done)) for side in sides]
     return GoalParts([k, len(beyond), *map(int, beyond)], sets)
 

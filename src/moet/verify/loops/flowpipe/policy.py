@@ -153,7 +153,8 @@ class Acting:
 
     def _sides(self, seen: Seen, leaves: list[Leaf]) -> tuple[Floats, Floats]:
         n = seen.columns.shape[1]
-        sides = [narrowed(n, leaf.rows @ seen.columns, _levels(seen, leaf)) for leaf in leaves]
+        found = [narrowed(n, leaf.rows @ seen.columns, _levels(seen, leaf)) for leaf in leaves]
+        sides = [side for side in found if side is not None] or [nobody(n)]
         return np.min([low for low, _ in sides], axis=0), np.max([high for _, high in sides], axis=0)
 
     def _are_alike(self, leaves: list[Leaf]) -> bool:
@@ -295,12 +296,22 @@ def _levels(seen: Seen, leaf: Leaf) -> Floats:
     return np.asarray(leaf.rows @ seen.middle + leaf.bounds + spread + 1e-11 * size + 1e-15)
 
 
-def narrowed(n: int, rows: Floats, levels: Floats, sides: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
-    """Sides of t, from -1 to 1 at first if none are given, where rows·t + levels >= 0."""
+def nobody(n: int) -> tuple[Floats, Floats]:
+    """Sides of t where nobody is, as the checker takes them."""
+    return np.zeros(n), np.zeros(n)
+
+
+def narrowed(
+    n: int, rows: Floats, levels: Floats, sides: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Floats] | None:
+    """Sides of t, from -1 to 1 at first if none are given, where rows·t + levels >= 0; None if that is nowhere."""
     low, high = (np.full(n, -1.0), np.full(n, 1.0)) if sides is None else sides
     for row, level in [*zip(rows, levels, strict=True)] * 2:
         best = np.maximum(row * low, row * high)
-        least = best - max(float(best.sum() + level), 0.0)
+        room = float(best.sum() + level)
+        if room < 0:
+            return None
+        least = best - room
         with np.errstate(all="ignore"):
             bound = least / row
         low = np.where((row > 0) & (bound > low), np.minimum(bound, high), low)

@@ -12,7 +12,7 @@ from moet.verify.checker.certificate import Certificate
 
 Floats = NDArray[np.float64]
 
-PART, SPLIT, END, CASES, NOBODY, GOAL = 64, 65, 66, 67, 68, 69
+PART, SPLIT, END, CASES, NOBODY, GOAL, ASIDE, TOGETHER = 64, 65, 66, 67, 68, 69, 70, 71
 RELAXED, REDUCED = 1, 2
 
 

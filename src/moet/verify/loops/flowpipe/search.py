@@ -14,13 +14,16 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
 from moet.verify.limits import Deadline, Progress, Stopped
-from moet.verify.loops.flowpipe.follow import Failed, Follower, Home, NotHome
+from moet.verify.loops.flowpipe.failed import Failed, NotHome, TooManyJumps
+from moet.verify.loops.flowpipe.follow import FEW_BRANCHES, MANY_BRANCHES, Follower, Home
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
+from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.policy import narrowed
 from moet.verify.loops.flowpipe.refute import refutation
 from moet.verify.loops.flowpipe.rest import Rest
-from moet.verify.loops.flowpipe.script import NOBODY, PART, SPLIT, Script
+from moet.verify.loops.flowpipe.script import END, NOBODY, PART, SPLIT, Script
+from moet.verify.loops.flowpipe.together import follow_together
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.spec import Requirement
 from moet.verify.systems.description import Side
@@ -30,7 +33,6 @@ from moet.verify.systems.system import System
 Floats = NDArray[np.float64]
 
 KIND = "flowpipe"
-_SUBSTEPS = (1, 2, 4, 8, 16, 32, 64)
 _MOST_DEPTH = 20
 _HOME_DEPTH = 8
 """How often the first states, or a set that is to be led into itself, may be cut in two."""
@@ -38,8 +40,14 @@ _HOME_DEPTH = 8
 _WORTH, _LATER = 0.7, 1.3
 """Shorter steps are worth their price if they shrink what is missed to this, or it is missed so much later."""
 
+_ROUNDING = 1e-6
+"""Of a time in periods, which is a float64."""
+
+_MOST_TOGETHER, _SHARE_TOGETHER = (32, 128, 512), 0.4
+"""Sets that are led at the same time, where a policy jumps, and the share of the time that this may take."""
+
 _MANY_STEPS = 12
-_SHARE_FOR_EVER, _MOST_FOR_EVER = 0.25, 30.0
+_SHARE_FOR_EVER, _MOST_FOR_EVER = 0.1, 10.0
 """Steps beyond which a policy that jumps is first asked about for ever, for this share of the time and CPU seconds."""
 
 _NOT_FOR_EVER = (
@@ -51,6 +59,10 @@ _HOMEWARD = (1, 2, 5, 20, 60, 100, 200, 500)
 _GROWN, _SLOWLY = 6, 0.7
 """Steps after which the states are tried as a home, how often it is made larger, and the share of what was missed
 beyond which a larger one is hardly nearer."""
+
+
+class _NotOneByOne(Exception):
+    """Parts of the first states had better not be followed each for itself."""
 
 
 class FlowpipeSearch:
@@ -78,7 +90,7 @@ class FlowpipeSearch:
     ) -> None:
         self.mixture, self.system, self.spec, self.deadline, self.seed = mixture, system, list(spec), deadline, seed
         self.follower = Follower(mixture, system, self.spec, deadline)
-        self._substeps = 0
+        self._pace = Pace()
         self.n_parts = 0
         self._share = 0.0
         self._progress: Progress | None = None
@@ -135,11 +147,53 @@ class FlowpipeSearch:
         }
 
     def _effort(self) -> dict[str, float]:
-        return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": self._substeps}
+        return {"seconds": self.deadline.seconds, "parts": self.n_parts, "substeps": max(self._pace.parts)}
 
     def _proof(self) -> Script:
         if self._is_for_ever:
             return self._for_ever(self._start(self.system.initial))
+        script = Script()
+        try:
+            self._from_first_states(None, script)
+        except _NotOneByOne:
+            return self._together() or self._cut_where_it_jumps()
+        return script
+
+    def _together(self) -> Script | None:
+        """All sets led at the same time, some put in one; None if that loses too much, or takes too long."""
+        whole = self.deadline
+        self.follower.deadline = Deadline(None, _SHARE_TOGETHER * whole.left)
+        self.follower.cuts = True
+        try:
+            return self._led_together([self._first_set(box) for box in self.system.first.boxes])
+        except Stopped:
+            whole.look()
+            return None
+        finally:
+            self.follower.deadline, self.follower.cuts = whole, self.follower.acting.jumps
+
+    def _led_together(self, starts: list[Points | None]) -> Script | None:
+        pace = self._pace
+        for most in _MOST_TOGETHER:
+            try:
+                script = follow_together(self.follower, starts, pace, most)
+            except Failed as failure:
+                pace = pace.finer(self._step_of(failure)) or pace
+                continue
+            self.n_parts = script.codes.count(END)
+            return script
+        return None
+
+    def _first_set(self, box: Sequence[Side]) -> Points | None:
+        """The part of a box in which runs begin, if there is one."""
+        start = self._start(box)
+        n = len(start.middle)
+        begin = self._where_runs_begin(start, np.full(n, -1.0), np.full(n, 1.0))
+        return None if begin is None else self.follower.started(*_part(start, *begin))
+
+    def _cut_where_it_jumps(self) -> Script:
+        """Parts of the first states that are small enough to be followed each for itself."""
+        self.follower.most_branches, self.n_parts, self._share = MANY_BRANCHES, 0, 0.0
         script = Script()
         self._from_first_states(None, script)
         return script
@@ -152,24 +206,24 @@ class FlowpipeSearch:
         sides = np.concatenate([np.array(box, np.float64), self.follower.parameters])
         return Home(sides.mean(axis=1), np.diag((sides[:, 1] - sides[:, 0]) / 2), np.zeros((0, 0)))
 
-    def _parts(self, start: Home, home: Home | None, at_home: bool, script: Script) -> list[list[Points]]:
-        """Follow all parts of a set, cut as finely as needed; returns where they were."""
+    def _parts(self, start: Home, home: Home | None, at_home: bool, script: Script) -> None:
+        """Follow all parts of a set, cut as finely as needed."""
         n = len(start.middle)
         waiting = [(np.full(n, -1.0), np.full(n, 1.0), 0)]
-        tracks = []
         while waiting:
             low, high, depth = waiting.pop()
             begin = (low, high) if at_home else self._where_runs_begin(start, low, high)
             if begin is None:
                 script.add(NOBODY)
                 continue
-            middle = start.middle + start.frame @ ((begin[0] + begin[1]) / 2)
-            columns = start.frame * ((begin[1] - begin[0]) / 2)
+            middle, columns = _part(start, *begin)
             try:
-                found, track = self._followed(middle, columns, home, at_home)
+                found = self._followed(middle, columns, home, at_home)
             except NotHome:
                 raise  # a part of it is not nearer
             except Failed as failure:
+                if self._may_go_together and (isinstance(failure, TooManyJumps) or self._blurs):
+                    raise _NotOneByOne from failure
                 k = _most_influential(failure, columns, high - low)
                 if k is None or depth >= (_HOME_DEPTH if at_home else _MOST_DEPTH):
                     raise
@@ -181,9 +235,7 @@ class FlowpipeSearch:
                 continue
             script.add(PART)
             script.append(found)
-            tracks.append(track)
             self._count(float(np.prod((high - low) / 2)), at_home)
-        return tracks
 
     def _where_runs_begin(self, start: Home, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
         """The part of a box of coordinates in which the conditions of first states hold; None if surely nowhere."""
@@ -205,26 +257,36 @@ class FlowpipeSearch:
         if self._progress is not None:
             self._progress(min(self._share, 0.99), f"{self.n_parts} parts")
 
-    def _followed(
-        self, middle: Floats, columns: Floats, home: Home | None, at_home: bool
-    ) -> tuple[Script, list[Points]]:
+    def _followed(self, middle: Floats, columns: Floats, home: Home | None, at_home: bool) -> Script:
         """Follow a part with steps that are as long as they may be."""
         previous: Failed | None = None
-        for number in range(self._substeps, len(_SUBSTEPS)):
+        pace = self._pace
+        while True:
             try:
-                found = self.follower.follow(middle, columns, _SUBSTEPS[number], home, at_home)
+                found = self.follower.follow(middle, columns, pace, home, at_home)
             except NotHome:
                 raise
             except Failed as failure:
-                helps = previous is None or _is_better(failure, previous)
-                if not self._is_flow or not helps:
+                step = self._step_of(failure)
+                helps, finer = previous is None or _is_better(failure, previous), pace.finer(step)
+                if not self._is_flow or finer is None or (pace.is_even(step) and not helps):
                     raise previous or failure from None
-                previous = failure
+                previous, pace = failure, finer
                 continue
-            self._substeps = number
+            self._pace = pace
             return found
-        assert previous is not None
-        raise previous
+
+    @property
+    def _may_go_together(self) -> bool:
+        return self.follower.most_branches == FEW_BRANCHES
+
+    @property
+    def _blurs(self) -> bool:
+        """Whether one law was taken for several in wide sets, where cuts may lose less."""
+        return self.follower.acting.changes and not self.follower.acting.jumps
+
+    def _step_of(self, failure: Failed) -> int:
+        return int(failure.time / float(self.follower.period) + _ROUNDING)
 
     @property
     def _is_flow(self) -> bool:
@@ -232,6 +294,7 @@ class FlowpipeSearch:
 
     def _for_ever(self, start: Home) -> Script:
         """A home that is reached from the first states, and from itself."""
+        self.follower.most_branches = MANY_BRANCHES
         runs = Rest(self.system, self.follower.acting, self.deadline, self.follower.last_scheduled, self.seed)
         center, modes = runs.middle, runs.modes
         reason: Failed | Stopped = Stopped(f"no set was found that the loop leads into itself; {_NOT_FOR_EVER}")
@@ -283,11 +346,12 @@ class FlowpipeSearch:
 
     def _after(self, start: Home, steps: int) -> Points | None:
         """Where the first states are after some steps, if sets are small enough to say so."""
-        for substeps in _SUBSTEPS[self._substeps :] if self._is_flow else _SUBSTEPS[:1]:
+        pace: Pace | None = self._pace
+        while pace is not None:
             try:
-                return self.follower.ends_after(start.middle, start.frame, substeps, steps)
+                return self.follower.ends_after(start.middle, start.frame, pace, steps)
             except (Unbounded, *OVERFLOWS):
-                continue
+                pace = pace.finer(steps) if self._is_flow else None
         return None
 
     def _explained(self, failure: Failed) -> str:
@@ -307,6 +371,11 @@ class FlowpipeSearch:
     def _is_for_ever(self) -> bool:
         reaches = any(part.kind == "reach" for part in self.spec)
         return not reaches and any(part.end is None for part in self.spec)
+
+
+def _part(start: Home, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Middle and columns of the part of a parallelotope in which its coordinates are between these."""
+    return start.middle + start.frame @ ((low + high) / 2), start.frame * ((high - low) / 2)
 
 
 def _most_influential(failure: Failed, columns: Floats, width: Floats) -> int | None:

@@ -79,8 +79,9 @@ class Where:
     def box(self, d: int) -> tuple[list[int], list[int]]:
         """Least and largest value of every state."""
         low, high = [], []
+        ends = [(p.middle, p.radii, box) for p, box in self._ends]
         for k in range(d):
-            reach = [(p.middle[k], sum(abs(c[k]) for c in p.columns) + box[k]) for p, box in self._ends]
+            reach = [(middle[k], radii[k] + box[k]) for middle, radii, box in ends]
             low.append(min(m - r for m, r in reach) - self._bend[k])
             high.append(max(m + r for m, r in reach) + self._bend[k])
         return low, high

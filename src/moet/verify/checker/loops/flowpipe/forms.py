@@ -94,7 +94,18 @@ class Forms:
         return Form(center >> BITS, exact_up_to, up(radius) + self._loss)
 
     def divide(self, x: Form, y: Form) -> Form:
-        """X / y."""
+        """X / y, both made larger or smaller alike until y is near 1: its inverse has few digits where y is large."""
+        digits = abs(y.center).bit_length() - BITS
+        return self._quotient(self._scaled(x, digits), self._scaled(y, digits))
+
+    def _scaled(self, x: Form, digits: int) -> Form:
+        """X / 2^digits."""
+        if digits <= 0:
+            return Form(x.center << -digits, {k: s << -digits for k, s in x.slopes.items()}, x.radius << -digits)
+        slopes = {k: s >> digits for k, s in x.slopes.items()}
+        return Form(x.center >> digits, slopes, (x.radius >> digits) + self._loss)
+
+    def _quotient(self, x: Form, y: Form) -> Form:
         if not y.slopes and not y.radius:
             inverse = over((ONE, ONE), (y.center, y.center))
             middle = (inverse[0] + inverse[1]) >> 1
@@ -136,6 +147,11 @@ class Forms:
         return self._smooth(x, (at, at, at), values, values)
 
     def root(self, x: Form) -> Form:
+        """√x = 2^digits·√(x/4^digits), with a number near 1."""
+        digits = (abs(x.center).bit_length() - BITS) // 2
+        return self._scaled(self._small_root(self._scaled(x, 2 * digits)), -digits)
+
+    def _small_root(self, x: Form) -> Form:
         """√x = r; its derivatives are 1/(2·r), -1/(4·r³) and 3/(8·r⁵)."""
         low, high = self.ends(x)
         if low <= 0:

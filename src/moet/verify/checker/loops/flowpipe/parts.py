@@ -46,10 +46,15 @@ def start_of(sides: Sides) -> Home:
 
 
 def read_home(records: Records, start: Home, d: int, first: int) -> Home:
-    """Read a home; parameters are in it whatever they are."""
-    numbers = Numbers(records)
+    """Read a home."""
     if records.code() != first:
         raise CertificateError("a proof for ever begins with the set that runs come back to")
+    return read_parallelotope(records, start, d)
+
+
+def read_parallelotope(records: Records, start: Home, d: int) -> Home:
+    """Read a set of states; parameters are in it whatever they are."""
+    numbers = Numbers(records)
     middle = numbers.take(d) + start.middle[d:]
     n = len(middle)
     frame, inverse = numbers.matrix(d, n), numbers.matrix(d, n)

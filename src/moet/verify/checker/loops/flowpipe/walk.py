@@ -9,7 +9,6 @@ until they are in it again.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Records
@@ -46,18 +45,18 @@ from moet.verify.checker.loops.flowpipe.sets import (
     Zonotope,
     cut,
     diagonal,
-    fits,
     narrowed,
     reduced,
 )
+from moet.verify.checker.loops.flowpipe.together import Branch, Stretch, is_in, put_together
 from moet.verify.checker.loops.flowpipe.turning import Beginning, Turning
 from moet.verify.checker.loops.intervals import ONE
 from moet.verify.checker.meter import Meter
 
-PART, SPLIT, END, CASES, NOBODY, GOAL = 64, 65, 66, 67, 68, 69
+PART, SPLIT, END, CASES, NOBODY, GOAL, ASIDE = 64, 65, 66, 67, 68, 69, 70
 """Codes: a part of the first states, two halves of it, the end of what a part is followed for, sets of which each is
-where other leaves answer, a part in which no run begins, and sets of which one is in a goal and each other is beyond
-one of its limits."""
+where other leaves answer, a part in which no run begins, sets of which one is in a goal and each other is beyond one of
+its limits, and a set that is put aside."""
 
 RELAXED, REDUCED = 1, 2
 """Bits of the code of a step: a law for several leaves is given; columns are put together before it."""
@@ -65,15 +64,6 @@ RELAXED, REDUCED = 1, 2
 MOST_DEPTH = 64
 MOST_COLUMNS = 4000
 MOST_SUBSTEPS = 10_000
-
-
-class Stretch(NamedTuple):
-    """From one time to another states are between ``low`` and ``high``, integers over 2^BITS."""
-
-    start: Fraction
-    end: Fraction
-    low: list[int]
-    high: list[int]
 
 
 def check_flowpipes(
@@ -96,20 +86,12 @@ def followed(
     home = read_home(records, starts[0], len(system.states), PART) if claim.for_ever else None
     for start in starts:
         walk.parts(start, home)
+    while walk.aside:
+        walk.together(starts[0])
     if home is not None:
         walk.parts(home, home)
     records.finish()
     return home, walk.tubes
-
-
-class _Branch(NamedTuple):
-    """A set after some steps, what it has reached, the leaves that alone answer in it, and where it has been."""
-
-    points: Zonotope
-    step: int
-    done: set[int]
-    only: Leaves | None
-    tube: list[Stretch]
 
 
 class Walk:
@@ -119,6 +101,7 @@ class Walk:
         self._claim, self._system, self._records = claim, system, records
         self._meter = records.meter
         self.tubes: list[list[Stretch]] = []
+        self.aside: list[Branch] = []
         self._numbers = Numbers(records)
         self._program, self._memory = program_of(system), memory_of(system)
         self._last_scheduled, self._steps_before = last_scheduled(system), 0
@@ -164,15 +147,25 @@ class Walk:
         spec = [part for part in self._claim.spec if not at_home or part.end is None]
         spec = [part._replace(start=Fraction(0)) if at_home else part for part in spec]
         left = Left(spec, None if at_home else self._system, self._meter)
-        branch = _Branch(points, 0, set(), None, [])
+        self._to_the_end(Branch(points, 0, set(), None, []), left, home)
+
+    def _to_the_end(self, branch: Branch, left: Left, home: Home | None) -> None:
+        """Follow a set, and those that it is cut into, until nothing is left to look at or it is put aside."""
         self.tubes.append(branch.tube)
-        self._look(points, Fraction(0), left.at(0), branch.done)
+        self._look(branch.points, branch.step * self._period, left.at(branch.step), branch.done)
         self.tubes.pop()
         waiting = [branch]
         while waiting:
             waiting += reversed(self._branch(waiting.pop(), left, home))
 
-    def _branch(self, branch: _Branch, left: Left, home: Home | None) -> list[_Branch]:
+    def together(self, start: Home) -> None:
+        """Go on with the sets that were put aside. All that is required of each up to then was seen."""
+        aside, self.aside = self.aside, []
+        left = Left(self._claim.spec, self._system, self._meter)
+        for branch in put_together(aside, start, self._d, self._records):
+            self._to_the_end(branch, left, None)
+
+    def _branch(self, branch: Branch, left: Left, home: Home | None) -> list[Branch]:
         """Follow a set to its end, or until it is cut in cases."""
         points, step, done, only, tube = branch
         spec = left.spec
@@ -182,6 +175,10 @@ class Walk:
                 self.tubes.pop()
                 here = branch._replace(points=points, step=step, only=None)
                 return self._cases(here) if code == CASES else self._at_goal(here, left.spec)
+            if code == ASIDE and only is None and home is None:
+                self._meter.hold(len(points.middle) * (len(points.columns) + 1))
+                self.aside.append(Branch(points, step, done, None, []))
+                return []
             if code & ~(RELAXED | REDUCED):
                 raise CertificateError(f"code {code} where a step is due")
             if len(points.columns) > MOST_COLUMNS:
@@ -194,7 +191,7 @@ class Walk:
         self._check_end(points, step * self._period, spec, done, home, step)
         return []
 
-    def _cases(self, branch: _Branch) -> list[_Branch]:
+    def _cases(self, branch: Branch) -> list[Branch]:
         """Where the leaves of each case may answer."""
         groups: list[Leaves] = []
         (count,) = self._records.refs(1)
@@ -207,10 +204,10 @@ class Walk:
         for group, sides in zip(groups, self._policy.cases(what, groups, self._meter), strict=True):
             self._meter.hold(len(sides) * len(branch.points.middle) + len(branch.tube))
             part = cut(branch.points, sides, self._meter)
-            found.append(_Branch(part, branch.step, set(branch.done), group, list(branch.tube)))
+            found.append(Branch(part, branch.step, set(branch.done), group, list(branch.tube)))
         return found
 
-    def _at_goal(self, branch: _Branch, spec: list[Requirement]) -> list[_Branch]:
+    def _at_goal(self, branch: Branch, spec: list[Requirement]) -> list[Branch]:
         """The part of a set that is in a goal, and for each of some of its limits the part that is beyond it.
 
         Nobody is beyond the other limits.
@@ -237,7 +234,7 @@ class Walk:
     def _everywhere(points: Zonotope) -> list[tuple[int, int]]:
         return [(-ONE, ONE)] * len(points.columns)
 
-    def _narrowed(self, branch: _Branch, rows: list[tuple[list[int], int]]) -> _Branch:
+    def _narrowed(self, branch: Branch, rows: list[tuple[list[int], int]]) -> Branch:
         """What is left of a set where rows are not negative; one point if that is nothing, whatever is said of it."""
         everywhere = self._everywhere(branch.points)
         sides = narrowed(everywhere, rows + rows, self._meter) or [(0, 0)] * len(everywhere)
@@ -255,11 +252,8 @@ class Walk:
                 raise CertificateError(f"a part is followed up to time {time} and not to {part.end}")
         if home is None:
             return
-        d = self._d
-        states = Zonotope(points.middle[:d], [column[:d] for column in points.columns])
-        frame, inverse = ([row[:d] for row in matrix[:d]] for matrix in (home.frame, home.inverse))
         settled = steps + self._steps_before >= self._last_scheduled
-        if steps < 1 or not settled or not fits(states, home.middle[:d], inverse, frame):
+        if steps < 1 or not settled or not is_in(points, home, self._d, self._meter):
             raise CertificateError(f"a part is followed up to time {time}, and is not in the set that it should end in")
 
     def _look(self, points: Zonotope, time: Fraction, spec: list[Requirement], done: set[int]) -> None:
