@@ -6,12 +6,13 @@ import pytest
 from moet import Mixture, Tree
 from moet.distill import Teacher, prove
 from moet.distill.fence import FENCE, Fence, _near, band, can_be_fenced, fenced, fences
-from moet.distill.judging import Loop
+from moet.distill.judging import Loop, failing_run
 from moet.distill.lqr import COSTS, regulators
 from moet.distill.ways import fidelity
 from moet.envs.catalog import resolve
 from moet.verify import Proved, Unknown, check, systems
-from moet.verify.limits import Deadline
+from moet.verify.limits import Deadline, Stopped
+from moet.verify.loops.sets import widen
 from moet.verify.loops.sets.widen import closely
 
 DAMPED = np.array([3.27, 6.89, 100.0, 23.71])
@@ -141,12 +142,31 @@ def verdicts(monkeypatch, *proved):
     return asked
 
 
-def test_what_is_proved_is_asked_for_in_more_faithful_fences_and_what_is_not_in_less(monkeypatch):
-    assert verdicts(monkeypatch, 0.8, 0.6, 0.4, 0.2) == [0.6, 0.8]
-    assert verdicts(monkeypatch, 0.6, 0.4, 0.2) == [0.6, 0.8]
-    assert verdicts(monkeypatch, 0.4, 0.2) == [0.6, 0.4]
-    assert verdicts(monkeypatch, 0.2) == [0.6, 0.4, 0.2]
-    assert verdicts(monkeypatch) == [0.6, 0.4, 0.2]
+def test_the_least_faithful_is_asked_about_first_and_then_by_halves_as_far_as_it_is_proved(monkeypatch):
+    assert verdicts(monkeypatch, 0.8, 0.6, 0.4, 0.2) == [0.2, 0.6, 0.8]
+    assert verdicts(monkeypatch, 0.6, 0.4, 0.2) == [0.2, 0.6, 0.8]
+    assert verdicts(monkeypatch, 0.4, 0.2) == [0.2, 0.6, 0.4]
+    assert verdicts(monkeypatch, 0.2) == [0.2, 0.6, 0.4]
+    assert verdicts(monkeypatch) == [0.2]
+
+
+def test_sets_are_cut_where_the_student_switches_and_then_at_the_ends_of_the_band(monkeypatch):
+    """Within the band nobody knows what the policy does; beyond its ends it is the law, and the cells say so."""
+    system, templates = systems.cartpole(), []
+
+    def stopped(propagation, *arguments):
+        templates.append(propagation.post.template)
+        raise Stopped("enough was seen")
+
+    monkeypatch.setattr(widen, "invariant_blocks", stopped)
+    ends = band(damped(0.5), system)
+    closely(fenced(line(LOOSE), line(DAMPED), 0.5, system, STATES), system, Deadline(None, 60.0), ends)
+    own, outer = templates
+    assert not np.allclose(own.slice, ends.direction)
+    assert np.allclose(outer.slice, ends.direction)
+    assert np.allclose(outer.edges, [ends.low, (ends.low + ends.high) / 2, ends.high])
+    for one, other in ((own, outer), (outer, own)):  # both have the sides of both directions
+        assert any(np.allclose(row, other.slice) for row in one.rows)
 
 
 @pytest.mark.slow
@@ -165,3 +185,21 @@ def test_sets_need_the_sides_of_the_law_where_a_student_brings_the_pole_back_slo
     assert isinstance(verdict, Proved)
     assert check(verdict.certificate, mixture, system)
     assert isinstance(closely(mixture, system, Deadline(None, 300.0)), Unknown)
+
+
+@pytest.mark.slow
+def test_a_student_that_wanders_off_as_its_teacher_does_is_proved_in_a_fence_of_cheap_pushes():
+    system, gains = systems.cartpole(), np.array([-24.2, 81.0, 76.0, 91.7])
+    teacher = Teacher.from_callable(lambda x: (x @ gains > 0).astype(int), n_actions=2)
+    assert failing_run(teacher, system) is not None
+    laws = dict(zip(COSTS, regulators(system), strict=True))
+    fence = Fence(laws[1.0], 0.5, 1.0)
+    mixture = fenced(line(gains), fence.law, fence.width, system, STATES)
+    assert fidelity(mixture, teacher, system) > 0.97
+    verdict = closely(mixture, system, Deadline(None, 300.0), band(fence, system))
+    assert isinstance(verdict, Proved)
+    assert check(verdict.certificate, mixture, system)
+    lazy = fenced(line(gains), laws[10.0], 0.6, system, STATES)
+    assert failing_run(
+        Teacher.from_callable(lambda x: (lazy.predict_hard(x) == "right").astype(int), n_actions=2), system
+    )
