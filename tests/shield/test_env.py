@@ -4,9 +4,10 @@ import gymnasium
 import numpy as np
 import pytest
 
+from moet import Mixture, Tree
 from moet.errors import InputError
 from moet.shield import Shield, ShieldedEnv
-from moet.verify import systems
+from moet.verify import safe, systems
 
 
 def pole():
@@ -81,6 +82,85 @@ def test_an_episode_that_begins_in_the_set_is_covered(pole_shield):
 def test_an_environment_that_does_not_fit_is_refused(pole_shield, name):
     with pytest.raises(InputError, match="the shield is about"):
         ShieldedEnv(gymnasium.make(name), pole_shield)
+
+
+class Cart(gymnasium.Env):
+    """The cart of these tests with a sensor that rounds to some type, and a reset that may fail."""
+
+    def __init__(self, kind=np.float64):
+        self.observation_space = gymnasium.spaces.Box(-10, 10, (2,), kind)
+        self.action_space = gymnasium.spaces.Discrete(2)
+        self.fails = False
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if self.fails:
+            raise OSError("the sensor is off")
+        return np.zeros(2, self.observation_space.dtype), {}
+
+    def step(self, action):
+        return np.zeros(2, self.observation_space.dtype), 0.0, False, False, {}
+
+
+def described(**sensor):
+    """A shield of which only what it says of the sensor matters."""
+    system = systems.AffineSystem(
+        "tank",
+        states=["level", "flow"],
+        actions=["drain", "fill"],
+        matrix=[["0.5", 0], [0, "0.5"]],
+        offsets=[["-0.1", 0], ["0.1", 0]],
+        initial={"level": (0, 1), "flow": (0, 1)},
+        safe=["-4 <= level <= 4"],
+        domain={"level": (-4, 4), "flow": (-4, 4)},
+        **sensor,
+    )
+    policy = Mixture([[0.0, 0.0]], [0.0], [Tree.leaf([1, 0])], ["drain", "fill"], feature_names=["level", "flow"])
+    return Shield(safe(policy, system, steps=None).certificate, policy, system)
+
+
+NOISY = {"observation_error": {"level": "0.01", "flow": "0.01"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sensor", "fits"),
+    [
+        (np.float64, {}, True),
+        (np.float32, {}, False),
+        (np.float32, {"float32_observations": True}, True),
+        (np.float64, {"float32_observations": True}, True),
+        (np.float16, {"float32_observations": True}, False),
+        (np.float32, NOISY, True),
+        (np.float32, {"observation_error": {"level": "0.01"}}, False),
+        (np.int64, {}, True),
+    ],
+)
+def test_an_environment_that_rounds_more_than_the_system_says_is_refused(kind, sensor, fits):
+    shield = described(**sensor)
+    if fits:
+        ShieldedEnv(Cart(kind), shield)
+    else:
+        with pytest.raises(InputError, match="rounds more than 'tank' says"):
+            ShieldedEnv(Cart(kind), shield)
+
+
+def test_after_a_reset_that_failed_no_step_is_taken(cart_shield):
+    env = ShieldedEnv(Cart(), cart_shield)
+    env.reset(seed=0)
+    env.step(0)
+    env.env.fails = True
+    with pytest.raises(OSError, match="the sensor is off"):
+        env.reset()
+    with pytest.raises(InputError, match="reset the environment"):
+        env.step(0)
+
+
+def test_what_is_no_environment_or_no_shield_is_refused_with_what_to_do(cart_shield, cart_proof):
+    with pytest.raises(InputError, match="put each behind it"):
+        ShieldedEnv(gymnasium.vector.SyncVectorEnv([Cart, Cart]), cart_shield)
+    for env, shield in [(cart_shield, Cart()), (Cart(), cart_proof), (Cart(), cart_shield.policy), (Cart, cart_shield)]:
+        with pytest.raises(InputError, match=r"expected ShieldedEnv\(environment, shield\)"):
+            ShieldedEnv(env, shield)
 
 
 def test_another_mass_is_noticed_at_the_first_step(pole_shield):

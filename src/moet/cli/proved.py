@@ -81,7 +81,7 @@ def proof_report(
         report["shield"] = f"replaces {run.overridden:.2%} of the actions; {promise} with it"
     elif run.given_up:
         kept = run.candidates[run.kept or 0]
-        how = "in a fence of the safe law" if kept.name == FENCE else f"{kept.share:.0%} of the way"
+        how = "in a fence of a regulator" if kept.name == FENCE else f"{kept.share:.0%} of the way"
         report["given up"] = f"{run.given_up:.4f} of fidelity, {how}"
     report |= {name: str(path) for name, path in written.items()}
     if run.certificate is not None:

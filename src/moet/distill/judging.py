@@ -93,17 +93,27 @@ def decided(
     run: Distillation, candidates: list[Candidate], guard: Callable[[], AnyShield] | None, loop: Loop
 ) -> Distillation:
     """Keep the most faithful of what was proved, or put the free student behind a shield."""
-    free = candidates[0]
-    sure = [one for one in candidates if one.verdict == "proved"]
-    best = max(sure, key=lambda one: one.fidelity, default=None)
+    free, best = candidates[0], _most_faithful(candidates)
     kept = replace(run, candidates=tuple(candidates), verdict=free.answer)
-    if best is not None and (best is free or best.fidelity >= free.fidelity - GIVEN_UP or guard is None):
+    if best is not None and (guard is None or is_enough(candidates)):
         policy = run.policy if best is free else _policy(run, best, loop)
         return replace(kept, policy=policy, verdict=best.answer, kept=candidates.index(best))
     if guard is None:
         return kept
     shield = guard()
     return replace(kept, shield=shield, overridden=_overridden(free.mixture, shield, loop), kept=0)
+
+
+def is_enough(candidates: list[Candidate]) -> bool:
+    """Whether one of them is proved that is hardly less faithful than the first, which is the free student."""
+    free, best = candidates[0], _most_faithful(candidates)
+    return best is not None and (best is free or best.fidelity >= free.fidelity - GIVEN_UP)
+
+
+def _most_faithful(candidates: list[Candidate]) -> Candidate | None:
+    """Of those that were proved."""
+    sure = [one for one in candidates if one.verdict == "proved"]
+    return max(sure, key=lambda one: one.fidelity, default=None)
 
 
 def _policy(run: Distillation, candidate: Candidate, loop: Loop) -> Policy:

@@ -91,14 +91,27 @@ def safe_law(system: System, *, cpu_limit: float = 60.0, widen: bool = True) -> 
 
 def regulators(system: System) -> Iterator[Mixture]:
     """Laws for a system, one for each of the costs of a push."""
-    rest = np.array([float(low + high) / 2 for low, high in system.initial])
-    matrix, offsets = linearised(system, rest - _NEAR, rest + _NEAR)
-    pushes = offsets - offsets.mean(axis=0)
+    rest, matrix, pushes = at_rest(system)
     directions, strengths = _inputs(pushes)
     for cost in COSTS:
         gain = gain_of(matrix, directions, costs_of_states(system, rest), cost)
         if gain is not None:
             yield _law(system, rest, gain, strengths)
+
+
+class AtRest(NamedTuple):
+    """The middle of the first states, a step around it, and what each action adds to the mean of all."""
+
+    state: Floats
+    matrix: Floats
+    pushes: Floats
+
+
+def at_rest(system: System) -> AtRest:
+    """A system linearised where it is to rest."""
+    state = np.array([float(low + high) / 2 for low, high in system.initial])
+    matrix, offsets = linearised(system, state - _NEAR, state + _NEAR)
+    return AtRest(state, matrix, offsets - offsets.mean(axis=0))
 
 
 def _inputs(pushes: Floats) -> tuple[Floats, Floats]:

@@ -50,10 +50,10 @@ class Candidate(NamedTuple):
 
     ``name`` is ``"student"``, ``"taught"`` (fitted again with the run that refuted it) or ``"line"``, which is a
     ``share`` of the way from a linear student to a safe law, or the name of a state: so, too, but only what the gate
-    makes of this state is moved; or ``"fence"``: the linear student acts where that law is about to change its mind,
-    within one less the share, in units of what one action changes of the law's function; on the way to a goal it may
-    be a size, such as ``"E2-D1"``. ``verdict`` is ``"proved"``, ``"refuted"`` or ``"unknown"``, in ``seconds`` of CPU
-    time, and ``answer`` all of it.
+    makes of this state is moved; or ``"fence"``: the linear student acts where a regulator is about to change its
+    mind, within one less the share, in units of what one action changes of the regulator's function; on the way to a
+    goal it may be a size, such as ``"E2-D1"``. ``verdict`` is ``"proved"``, ``"refuted"`` or ``"unknown"``, in
+    ``seconds`` of CPU time, and ``answer`` all of it.
     """
 
     name: str

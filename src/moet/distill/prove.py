@@ -1,8 +1,9 @@
 """Distillation that ends with a certificate: proved as it is, moved until it is proved, or behind a shield.
 
-The teacher is simulated for long first: one that fails by itself says so. Then the student is asked about, then the
-same student taught by what refuted it, then students on ways from one linear law that imitates the teacher to a safe
-law of the system; questions are cheap before they are long. What is most faithful among what was proved is kept.
+The teacher is simulated for long first: one that fails by itself says so. Then the student is asked about, then one
+linear law that imitates the teacher, in fences of laws that the system yields; then the same student taught by what
+refuted it, and students on ways from the linear law to one that is proved. What is most faithful among what was proved
+is kept.
 If that is much less faithful than the free student, the free student is kept, behind a shield that the safe law makes.
 """
 
@@ -17,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.dataset import Labelled, Sample
-from moet.distill.fence import FENCE, can_be_fenced, fenced, outer_switch, widths
-from moet.distill.judging import GIVEN_UP, Loop, candidate_of, decided, failing_run
+from moet.distill.fence import FENCE, Fence, band, can_be_fenced, fenced, fences
+from moet.distill.judging import GIVEN_UP, Loop, candidate_of, decided, failing_run, is_enough
 from moet.distill.line import can_be_moved, moved
-from moet.distill.lqr import SafeLaw, safe_law
+from moet.distill.lqr import SafeLaw, regulators, safe_law
 from moet.distill.outcome import Candidate, Distillation
 from moet.distill.policy import Policy
 from moet.distill.student import fit_student
@@ -41,10 +42,10 @@ Floats = NDArray[np.float64]
 FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 15.0, 40.0
 """Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
 
-FOR_FENCE, FOR_FENCES = 30.0, 45.0
-"""Seconds of CPU time for a student in a fence, and in all; sets that grow beyond limits mostly do so in less."""
+FOR_FENCES = 75.0
+"""Seconds of CPU time for students in fences: a proof takes 15 to 60, and sets that grow too wide tell so sooner."""
 
-LOST_IN_FENCES = (0.002, 0.008, 0.02, GIVEN_UP)
+LOST_IN_FENCES = (0.0005, 0.003, 0.015, GIVEN_UP)
 """Fidelity that may be lost by a fence: hardly any, then more."""
 
 
@@ -81,10 +82,14 @@ def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], Non
     candidates = [candidate_of("student", 0.0, free, verdict, loop)]
     law: SafeLaw | None = None
     if not isinstance(verdict, Proved):
-        say("looking for a safe law")
-        law = safe_law(loop.system, cpu_limit=FOR_LAW)
-        for candidate in _attempts(run, student, free, verdict, law, failure, loop, say):
-            candidates.append(candidate)
+        line = free if can_be_moved(free) else _linear(run, loop)
+        if line is not None and loop.steps is None:
+            candidates += _in_fences(line, free, run.data.features, loop, say)
+        if not is_enough(candidates):
+            say("looking for a safe law")
+            law = safe_law(loop.system, cpu_limit=FOR_LAW)
+        if law is not None:
+            candidates += _attempts(run, student, line, candidates, law, failure, loop, say)
     return replace(decided(run, candidates, _guard(law, loop), loop), teacher_failure=failure)
 
 
@@ -118,15 +123,16 @@ def _ask_coarsely(mixture: Mixture, loop: Loop) -> Verdict:
 def _attempts(
     run: Distillation,
     student: Any,
-    free: Mixture,
-    verdict: Verdict,
-    law: SafeLaw | None,
+    line: Mixture | None,
+    asked: list[Candidate],
+    law: SafeLaw,
     failure: Trace | None,
     loop: Loop,
     say: Callable[[str], None],
 ) -> Iterator[Candidate]:
-    """Policies near the free student that may be proved."""
-    if isinstance(verdict, Refuted) and verdict.trace is not None and law is not None:
+    """Policies near the free student, or between its linear one and a safe law, that may be proved."""
+    free, verdict = asked[0].mixture, asked[0].answer
+    if isinstance(verdict, Refuted) and verdict.trace is not None:
         say("teaching the student what refuted it")
         taught = _taught(run, student, verdict.trace, law.policy if failure is not None else None, loop)
         if taught is not None:
@@ -134,41 +140,37 @@ def _attempts(
             yield candidate_of("taught", 0.0, taught, answer, loop)
             if isinstance(answer, Proved):
                 return
-    if law is None:
-        return
-    line = free if can_be_moved(free) else _linear(run, loop)
-    if line is None:
+    if line is None or any(one.verdict == "proved" for one in asked):
         return
     if line is not free:
         candidate = candidate_of(ALL, 0.0, line, _ask_coarsely(line, loop), loop)
         yield candidate
         if candidate.verdict == "proved":
             return
-    states = run.data.features
-    inside = []
-    if can_be_fenced(line, law.policy) and loop.steps is None:
-        fence = partial(fenced, line, law.policy, system=loop.system, states=states)
-        inside = _in_fences(fence, outer_switch(law.policy), loop, say)
-        yield from inside
-    if not any(one.verdict == "proved" for one in inside):
-        yield from _on_ways(partial(moved, line, law.policy, system=loop.system, states=states), loop, say)
+    yield from _on_ways(partial(moved, line, law.policy, system=loop.system, states=run.data.features), loop, say)
 
 
-def _in_fences(
-    policy: Callable[[float], Mixture], switch: Floats, loop: Loop, say: Callable[[str], None]
-) -> list[Candidate]:
-    """Ask about a student in fences of the safe law, from the most faithful on, until one is proved."""
+def _in_fences(line: Mixture, free: Mixture, states: Floats, loop: Loop, say: Callable[[str], None]) -> list[Candidate]:
+    """Ask about a linear student in fences, the least faithful first, which is mostly proved soon; then by halves."""
+    laws = [law for law in regulators(loop.system) if can_be_fenced(line, law)]
+    least = fidelity(free, loop.teacher, loop.system) - GIVEN_UP
+    found = fences(line, laws, loop.teacher, loop.system, states, LOST_IN_FENCES, least)
     asked: list[Candidate] = []
-    left = Deadline(None, FOR_FENCES)
-    for width in widths(policy, loop.teacher, loop.system, LOST_IN_FENCES):
-        say(f"asking about a fence of width {width:g}")
-        deadline, mixture = Deadline(None, min(FOR_FENCE, left.left)), policy(width)
-        verdict = closely(mixture, loop.system, deadline, switch)
-        verdict = replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
-        asked.append(candidate_of(FENCE, 1 - width, mixture, verdict, loop))
-        if isinstance(verdict, Proved) or left.passed:
-            break
+    left, low, high, number = Deadline(None, FOR_FENCES), 0, len(found), len(found) - 1
+    while low < high and not left.passed:
+        fence = found[number]
+        say(f"asking about a fence of width {fence.width:g}")
+        mixture = fenced(line, fence.law, fence.width, loop.system, states)
+        asked.append(_fenced_candidate(mixture, fence, Deadline(None, left.left), loop))
+        low, high = (low, number) if asked[-1].verdict == "proved" else (number + 1, high)
+        number = (low + high) // 2
     return asked
+
+
+def _fenced_candidate(mixture: Mixture, fence: Fence, deadline: Deadline, loop: Loop) -> Candidate:
+    verdict = closely(mixture, loop.system, deadline, band(fence, loop.system))
+    verdict = replace(verdict, effort={**verdict.effort, "cpu_seconds": deadline.cpu_seconds})
+    return candidate_of(FENCE, 1 - fence.width, mixture, verdict, loop)
 
 
 def _on_ways(policy: Callable[[Floats], Mixture], loop: Loop, say: Callable[[str], None]) -> Iterator[Candidate]:

@@ -13,6 +13,7 @@ from moet.shield.goals import GoalShield
 from moet.shield.look_ahead import LookAhead
 from moet.shield.reading import numbers, whole
 from moet.shield.shield import Shield
+from moet.verify.systems.system import System
 
 
 class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -38,8 +39,8 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     Raises
     ------
     InputError
-        If the environment does not fit; and by ``reset``, if an episode begins where the proof does not cover it, and
-        the shield does not wait.
+        If the environment does not fit, or rounds what it shows more than the system says; and by ``reset``, if an
+        episode begins where the proof does not cover it, and the shield does not wait.
 
     Examples
     --------
@@ -55,23 +56,20 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(
         self, env: gymnasium.Env[Any, Any], shield: Shield | GoalShield | ControlShield, *, waits: bool = False
     ) -> None:
+        _check_kinds(env, shield)
         super().__init__(env)
         self.shield, self._waits = shield, waits
         self._actions = _Numbered(env.action_space, shield) if isinstance(shield, LookAhead) else _Controls(env, shield)
-        if env.observation_space.shape != (shield.system.n_states,):
-            raise InputError(
-                f"the shield is about {shield.system.n_states} states, and the environment shows "
-                f"{env.observation_space}"
-            )
+        _check_sensor(env.observation_space, shield.system)
         self._seen: Any = None
         self._guarded, self._explained, self._steps = False, True, 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; it must be one that the proof covers, unless the shield waits."""
+        self._seen = None  # of an episode that did not begin no step may be taken
         seen, info = self.env.reset(seed=seed, options=options)
         self._guarded = self.shield.covers_start(seen)
         if not self._guarded and not self._waits:
-            self._seen = None
             raise InputError(
                 f"the shield does not cover an episode that begins at {np.asarray(seen).tolist()}: it is no first "
                 f"state of the system {self.shield.system.name!r}, nor in the set that was proved"
@@ -107,6 +105,34 @@ class ShieldedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Steps in which the goal is to be reached."""
         assert isinstance(self.shield, GoalShield)
         return max(self.shield.within - self._steps, 0)
+
+
+def _check_kinds(env: Any, shield: Any) -> None:
+    """One environment, then its shield."""
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        raise InputError(
+            "a shield guards one environment; for many at once put each behind it: "
+            "gymnasium.vector.SyncVectorEnv([lambda: ShieldedEnv(make(), shield)] * n)"
+        )
+    if not isinstance(env, gymnasium.Env) or not isinstance(shield, Shield | GoalShield | ControlShield):
+        raise InputError(
+            "expected ShieldedEnv(environment, shield), with the shield made from a certificate, "
+            f"got {type(env).__name__} and {type(shield).__name__}"
+        )
+
+
+def _check_sensor(space: Any, system: System) -> None:
+    """What is shown are the states, no more coarsely than the system says: rounding is part of the proof."""
+    if space.shape != (system.n_states,):
+        raise InputError(f"the shield is about {system.n_states} states, and the environment shows {space}")
+    bits = 8 * np.dtype(space.dtype).itemsize
+    is_fine = bits >= 64 or (bits >= 32 and system.float32_observations)
+    if np.issubdtype(space.dtype, np.floating) and not is_fine and not all(system.noise):
+        raise InputError(
+            f"the environment shows {space.dtype}, which rounds more than {system.name!r} says: its proof covers "
+            f"{'float32' if system.float32_observations else 'float64'}; describe the system with "
+            "float32_observations=True, or with an observation_error for every state, and prove that"
+        )
 
 
 class _Numbered:

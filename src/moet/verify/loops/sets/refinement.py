@@ -16,7 +16,15 @@ from moet.verify.loops.refute import late_refutation, refutation
 from moet.verify.loops.sets.enclosures import Enclosures, linearised
 from moet.verify.loops.sets.post import MANY, Effort, Post
 from moet.verify.loops.sets.propagate import Block, Propagation
-from moet.verify.loops.sets.template import Template, contracting, looking_ahead, pulled_back, settling_time, slices
+from moet.verify.loops.sets.template import (
+    Band,
+    Template,
+    contracting,
+    looking_ahead,
+    pulled_back,
+    settling_time,
+    slices,
+)
 from moet.verify.loops.simulation import Runs, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.system import System
@@ -26,7 +34,8 @@ class Fineness(NamedTuple):
     """How finely an attempt looks: steps of a search, polytopes of a set, pieces of an enclosure, splits of a path.
 
     ``settles`` is for loops that settle whatever the policy does: their sets have sides that look ahead. Others have
-    sides along which limits of the safe set are followed back ``n_pulled`` times, ``n_steps`` steps each.
+    sides along which limits of the safe set are followed back ``n_pulled`` times, ``n_steps`` steps each. ``at_band``
+    cuts sets at the ends of a band that the policy is known to have, in place of ``n_cells``.
     """
 
     n_steps: int
@@ -35,6 +44,7 @@ class Fineness(NamedTuple):
     most_splits: int = MANY
     settles: bool = False
     n_pulled: int = 0
+    at_band: bool = False
 
 
 _N_POWERS = 4
@@ -114,12 +124,12 @@ def propagation_of(
     deadline: Deadline,
     effort: Effort,
     workers: int,
-    beside: NDArray[np.float64] | None = None,
+    band: Band | None = None,
 ) -> Propagation:
     """Sets and enclosures fit for a closed loop, judged by simulated runs.
 
-    If a policy switches in one direction, but in another one as soon as it is far enough out, ``beside`` is that: the
-    sets have the sides of both.
+    If a policy switches in one direction, but in another one as soon as it leaves a band, the sets have the sides of
+    both.
     """
     states = runs.states.reshape(-1, system.n_states)
     low, high = states.min(axis=0), states.max(axis=0)
@@ -128,12 +138,15 @@ def propagation_of(
         goes_on = steps is None or steps > setting.n_steps
         directions = looking_ahead(system.fitted_matrix(low, high), _N_POWERS if goes_on else 0)
     else:
-        linear = (*linearised(system, low, high, deadline), direction)
-        pulled = pulled_back(*linear, _limited(system), setting.n_steps, setting.n_pulled)
-        directions = np.concatenate([contracting(*linear), pulled])
-        if beside is not None:
-            outer = beside / np.linalg.norm(beside)
-            directions = np.concatenate([directions, contracting(*linear[:-1], outer), [outer, -outer]])
+        switches = [direction] if band is None else [direction, band.direction]
+        if setting.at_band and band is not None:
+            switches.reverse()
+            direction, edges = band.direction, band.edges
+        linear = linearised(system, low, high, deadline)
+        pulled = pulled_back(*linear, direction, _limited(system), setting.n_steps, setting.n_pulled)
+        sides = [contracting(*linear, switch) for switch in switches]
+        beside = [np.array([switch, -switch]) for switch in switches[1:]]
+        directions = np.concatenate([*sides, pulled, *beside])
     enclosures = Enclosures(system, low, high, setting.n_pieces, deadline=deadline)
     template = Template(direction, edges, directions)
     return Propagation(Post(mixture, system, template, deadline, effort, setting.most_splits, workers), enclosures)

@@ -29,6 +29,19 @@ _SETTLED = 0.1
 """Share of its size to which a box shrinks while a loop settles."""
 
 
+class Band(NamedTuple):
+    """Where a policy may do anything: beyond its ends along a direction, what it does is the sign of that."""
+
+    direction: Floats
+    low: float
+    high: float
+
+    @property
+    def edges(self) -> Floats:
+        """Where to cut sets so that in the outer ones it is known what the policy does."""
+        return np.array([self.low, self.low / 2 + self.high / 2, self.high])
+
+
 @dataclass(frozen=True)
 class Template:
     """Slice, its inner edges, and the other directions (axes and slice excluded)."""

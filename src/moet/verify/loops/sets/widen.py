@@ -19,6 +19,7 @@ from moet.verify.loops.sets.enclosures import limits_of
 from moet.verify.loops.sets.invariant import REFINEMENTS, invariant_blocks
 from moet.verify.loops.sets.post import Effort
 from moet.verify.loops.sets.refinement import Fineness, propagation_of
+from moet.verify.loops.sets.template import Band
 from moet.verify.loops.simulation import Runs, excess, simulate
 from moet.verify.result import Proved, Unknown, Verdict
 from moet.verify.systems.description import Side
@@ -52,12 +53,13 @@ def widened(mixture: Mixture, system: System, deadline: Deadline, *, widen: bool
     return best
 
 
-def closely(mixture: Mixture, system: System, deadline: Deadline, beside: NDArray[np.float64] | None = None) -> Verdict:
+def closely(mixture: Mixture, system: System, deadline: Deadline, band: Band | None = None) -> Verdict:
     """Prove a policy safe for ever with finer sets than :func:`widened` begins with, or tell at once that they grow.
 
-    ``beside`` is a direction in which the policy switches where it is further out: that of a fence.
+    If the policy has a band, sets are cut where it switches within the band, and then at the ends of the band.
     """
-    return _proof(mixture, system, [list(system.initial)], _WIDE[1:], deadline, 1, beside)
+    settings = _WIDE[1:] if band is None else (*_WIDE[1:], *(setting._replace(at_band=True) for setting in _WIDE[1:]))
+    return _proof(mixture, system, [list(system.initial)], settings, deadline, 1, band)
 
 
 def _outwards(system: System, box: list[Side]) -> Iterator[list[list[Side]]]:
@@ -87,7 +89,7 @@ def _proof(
     settings: Sequence[Fineness],
     deadline: Deadline,
     workers: int,
-    beside: NDArray[np.float64] | None = None,
+    band: Band | None = None,
 ) -> Verdict:
     """An invariant around runs that begin in these boxes, by the first setting that has one."""
     runs = _runs(mixture, system, boxes, deadline)
@@ -97,7 +99,7 @@ def _proof(
     for setting in settings:
         effort = Effort()
         try:
-            found = _attempt(mixture, system, runs, setting, deadline, effort, workers, beside)
+            found = _attempt(mixture, system, runs, setting, deadline, effort, workers, band)
         except Stopped as stop:
             reason = str(stop)
             continue
@@ -116,11 +118,11 @@ def _attempt(
     deadline: Deadline,
     effort: Effort,
     workers: int,
-    beside: NDArray[np.float64] | None,
+    band: Band | None,
 ) -> Proved:
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         try:
-            propagation = propagation_of(mixture, system, None, runs, setting, deadline, effort, workers, beside)
+            propagation = propagation_of(mixture, system, None, runs, setting, deadline, effort, workers, band)
             blocks = invariant_blocks(propagation, runs, setting, lambda share, note: None)
             certificate = propagation.certificate(blocks, None)
         except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
