@@ -105,16 +105,15 @@ def always(
         from moet.verify.sums.questions import always_sum
 
         return always_sum(mixture, domain, permitted, deadline, seed)
-    if has_groups(mixture) or (is_sum(mixture) and mixture.schema is not None):
+    if has_groups(mixture) or (is_soft(mixture) and mixture.schema is not None):
         from moet.verify.rows.questions import always_rows
 
         return always_rows(mixture, domain, permitted, deadline, seed)
     lo, hi = domain_bounds(domain, mixture)
     if is_soft(mixture):
         from moet.verify.inputs.soft import always_soft
-        from moet.verify.rows.domain import only_possible
 
-        return only_possible(always_soft(mixture, lo, hi, permitted, deadline), mixture, domain)
+        return always_soft(mixture, lo, hi, permitted, deadline)
     return _always_hard(mixture, permitted, lo, hi, deadline, seed)
 
 

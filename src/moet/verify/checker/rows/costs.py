@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import reduce
-from math import ceil, gcd
+from math import ceil, gcd, lcm
+from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.rows.body import Body, Space
-from moet.verify.checker.rows.claims import Recourse
+from moet.verify.checker.rows.claims import Recourse, Rows, ball
 
 
 class Costs:
@@ -29,6 +30,8 @@ class Costs:
         self._counts = claim.cost.kind == "columns"
         assert claim.at_least is not None
         self._limit, self.is_strict = claim.at_least, True
+        self._claimed = claim.at_least
+        self._scale = lcm(claim.at_least.denominator, *(weight.denominator for weight in self._weights))
         used = [weight for weight in self._weights if weight]
         if self._counts and used:
             unit = reduce(_common_divisor, used)
@@ -64,6 +67,51 @@ class Costs:
         nearest = min(max(here, Fraction(body.low[k])), Fraction(body.high[k]))
         return max(v * place - price * abs(place - here) for place in (body.low[k], body.high[k], nearest))
 
+    def cheap(self, space: Space, body: Body, changed: frozenset[int]) -> Body | None:
+        """What of a body may cost less than the claim, every column for itself; None if nothing."""
+        scale = self._scale * space.unit
+        least = [self._least(c, space, body, c in changed) for c in range(len(self._columns))]
+        room = int(self._claimed * scale) - sum(least)
+        if room <= 0:
+            return None
+        low, high, above = list(body.low), list(body.high), list(body.above)
+        for c, column in enumerate(self._columns):
+            left, k, price = room + least[c], column.first, int(self._weights[c] * self._scale)
+            if c in changed or not price:
+                continue
+            if column.kind == "category":
+                own = range(k, k + len(column.labels))
+                here = next(j for j in own if self._row[j])
+                if body.high[here] and left <= price * space.unit:
+                    for j in own:
+                        low[j] = high[j] = int(j == here)
+            elif not self._counts:
+                step, here = -(-left // price), int(self._row[k] * space.unit)
+                if space.is_whole[k]:  # as the row is
+                    step = left // (price * space.unit) * space.unit
+                above[k] = above[k] and here - step <= low[k]
+                low[k], high[k] = max(low[k], here - step), min(high[k], here + step)
+            elif left <= price * space.unit and self._may_stay(k, space, body):
+                low[k] = high[k] = int(self._row[k] * space.unit)
+                above[k] = False
+        if any(a > b for a, b in zip(low, high, strict=True)):
+            return None
+        return Body(low, high, above)
+
+    def _least(self, c: int, space: Space, body: Body, is_changed: bool) -> int:
+        """Least cost of a column, times the scale of the costs and the unit of the space."""
+        column, price = self._columns[c], int(self._weights[c] * self._scale)
+        k = column.first
+        if is_changed:
+            return price * space.unit
+        if column.kind == "category":
+            stays = any(self._row[j] and body.high[j] for j in range(k, k + len(column.labels)))
+            return 0 if stays else price * space.unit
+        if self._counts:
+            return 0 if self._may_stay(k, space, body) else price * space.unit
+        here = int(self._row[k] * space.unit)
+        return price * max(body.low[k] - here, here - body.high[k], 0)
+
     def kept_or_not(
         self, space: Space, body: Body, changed: frozenset[int], c: int
     ) -> list[tuple[Body, frozenset[int]]]:
@@ -88,6 +136,26 @@ class Costs:
                 low[k] = high[k] = int(here)
                 above[k] = False
         return [*parts, (Body(low, high, above), changed)]
+
+
+class Limited(NamedTuple):
+    """Rows that a claim about recourse is about, and what their cost is compared with, if anything."""
+
+    rows: Rows
+    costs: Costs | None
+
+
+def limited(claim: Recourse) -> Limited | None:
+    """What a claim is about: the rows of a ball if the largest change counts; None if nothing is claimed."""
+    if claim.at_least is None:
+        return Limited(claim.rows, None)
+    if claim.cost.kind != "largest":
+        return Limited(claim.rows, Costs(claim))
+    if set(claim.cost.weights) != {Fraction(1)} or claim.at_least < 0:
+        raise CertificateError("the largest change is one without weights, and not negative")
+    if claim.at_least == 0:
+        return None
+    return Limited(ball(claim.rows, claim.row, [claim.at_least] * len(claim.rows)), None)
 
 
 def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
