@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moet.verify.rows.space import Ints, Space
+from moet.verify.soft.prices import Prices
 from moet.verify.soft.voters import Bodies, Bools, Floats, Voters
 
 _SURE = 1e-11
@@ -38,13 +39,23 @@ class Lines(NamedTuple):
 class Frame:
     """Bodies as some voters see them: live leaves, and logits compared with that of one expert.
 
+    Parameters
+    ----------
+    voters : Voters
+    bodies : Bodies
+    prices : Prices, optional
+        Then rows matter only if they cost less than ``limit``.
+    limit : float
+
     Attributes
     ----------
     reference : array of int
         The expert with the largest logit in the middle of each body.
+    factors : array of float, shape (n_bodies, 2 * n_experts)
+        With prices: multipliers of the cost, of the least and of the largest value of every difference of logits.
     """
 
-    def __init__(self, voters: Voters, bodies: Bodies) -> None:
+    def __init__(self, voters: Voters, bodies: Bodies, prices: Prices | None = None, limit: float = np.inf) -> None:
         self._voters, self._bodies = voters, bodies
         space = voters.space
         self.live = voters.reach.live(bodies)
@@ -52,7 +63,11 @@ class Frame:
         self.reference: Ints = (middle @ voters.weights.T + voters.bias).argmax(axis=1)
         self._ahead = voters.weights[None, :, :] - voters.weights[self.reference][:, None, :]
         self._base = voters.bias[None, :] - voters.bias[self.reference][:, None]
-        low, high = ends(self._ahead, bodies, space)
+        if prices is None:
+            low, high = ends(self._ahead, bodies, space)
+            self.factors = np.zeros((len(low), 0))
+        else:
+            low, high, self.factors = prices.ends(self._ahead, bodies, limit)
         self._low, self._high = low + self._base, high + self._base
         self._too_far = self._high.max(axis=1) > _LARGEST
         with np.errstate(over="ignore"):

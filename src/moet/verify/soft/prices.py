@@ -100,6 +100,15 @@ class Prices:
         rows = np.arange(len(best))
         return bounds[rows, best], factor[rows, best]
 
+    def ends(self, directions: Floats, bodies: Bodies, limit: float) -> tuple[Floats, Floats, Floats]:
+        """Least and largest values of linear functions, some per body, where rows cost less; and the multipliers."""
+        n, n_directions, width = directions.shape
+        repeated = bodies.take(np.repeat(np.arange(n), n_directions))
+        flat = directions.reshape(-1, width)
+        (most, up), (less, down) = self.most(flat, repeated, limit), self.most(-flat, repeated, limit)
+        shape = n, n_directions
+        return -less.reshape(shape), most.reshape(shape), np.hstack([down.reshape(shape), up.reshape(shape)])
+
     def _parts(self, direction: Floats, bodies: Bodies) -> tuple[Floats, Floats, Floats]:
         """By column: direction·z where the row is cheapest, how much more there may be, and what that costs."""
         base, gain, charge = (np.zeros((len(bodies.lo), len(self._weight))) for _ in range(3))
@@ -137,9 +146,9 @@ class Prices:
         spare = limit * (1.0 - 1e-9) - float(self.least(bodies).sum())
         point = near.copy()
         for c in np.argsort(-gain / np.maximum(charge, 1e-300)).tolist():
-            share = 1.0 if charge[c] <= spare else max(0.0, spare / charge[c])
-            if gain[c] <= 0.0 or (share < 1.0 and (self.counts or c in self._categories)):
+            if gain[c] <= 0.0 or (charge[c] > spare and (spare <= 0.0 or self.counts or c in self._categories)):
                 continue
+            share = 1.0 if charge[c] <= spare else spare / charge[c]
             own = self.features[c]
             point[own] = near[own] + share * (far[own] - near[own])
             spare -= share * charge[c]

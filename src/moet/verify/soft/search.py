@@ -156,12 +156,12 @@ class SoftSearch:
         batch = self._without_ordered(batch)
         if not len(batch.lo):
             return None, np.empty((0, self._space.n))
-        frames = [Frame(voters, batch) for voters in self._voters]
+        frames = [Frame(voters, batch, self._prices, limit) for voters in self._voters]
         goal, lines, factor, is_closed = self._bounded(batch, frames, limit)
         with_factor = self._prices is not None
         for i in np.flatnonzero(is_closed).tolist():
             references = [int(frames[t.voters].reference[i]) for t in self._case.goals[goal[i]]]
-            numbers = (float(factor[i]),) if with_factor else ()
+            numbers = (float(factor[i]), *frames[0].factors[i].tolist()) if with_factor else ()
             self.tree.say(int(batch.node[i]), SURE, (int(goal[i]), *references), numbers)
         is_open = np.flatnonzero(~is_closed)
         points: list[Floats] = []

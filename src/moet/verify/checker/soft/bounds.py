@@ -9,11 +9,13 @@ holds in exact arithmetic and as deployed.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.exp_bounds import BITS, LARGEST, exponential
 from moet.verify.checker.rows.body import Body, Space
+from moet.verify.checker.rows.costs import Costs
 from moet.verify.checker.soft.voters import VOTE_BITS, Ahead, Live, Voters
 
 _ONE = 1 << BITS
@@ -29,8 +31,27 @@ class Line(NamedTuple):
 SUM_BITS = VOTE_BITS + BITS
 
 
-def line_above(voters: Voters, live: Live, answer: int, rival: int, reference: int, space: Space, body: Body) -> Line:
-    """A linear function that is above the lead of a class over a rival, on a body."""
+class Cheap(NamedTuple):
+    """That rows cost less than is claimed; and multipliers of that for the least and the largest of every difference.
+
+    ``charged`` are the columns that are charged for a change.
+    """
+
+    costs: Costs
+    charged: frozenset[int]
+    factors: list[Fraction]
+
+    def most(self, direction: list[int], factor: Fraction, scale: int, space: Space, body: Body) -> int:
+        """Largest value of a linear function of rows that cost less, times the unit; multiplied with a scale, it is."""
+        charge = factor.numerator * scale // factor.denominator
+        return self.costs.most(direction, charge, space, body, self.charged).__ceil__()
+
+
+def line_above(
+    voters: Voters, live: Live, term: tuple[int, int, int], space: Space, body: Body, cheap: Cheap | None = None
+) -> Line:
+    """A linear function that is above the lead of a class over a rival, on a body; the third is the expert compared."""
+    answer, rival, reference = term
     voters.spend()
     direction, constant, largest = [0] * len(space.is_whole), 0, 0
     allowed = [[k for k in members if body.high[k]] for members in space.groups]
@@ -39,7 +60,11 @@ def line_above(voters: Voters, live: Live, answer: int, rival: int, reference: i
             raise CertificateError("a body has no rows, which its proof does not say")
         lead = max(voters.lead(leaf, answer, rival, e) for leaf in leaves)
         ahead = voters.ahead(e, reference)
-        low, high = _ends(ahead, voters.scale * space.unit, space.unit, allowed, body)
+        unit = voters.scale * space.unit
+        if cheap is None:
+            low, high = _ends(ahead, unit, space.unit, allowed, body)
+        else:
+            low, high = _cheap_ends(e, ahead, unit, len(live), space, body, cheap)
         if high > LARGEST:
             raise CertificateError("in a body logits are too far apart to tell")
         above = exponential(high)[1]
@@ -80,6 +105,20 @@ def _ends(ahead: Ahead, unit: int, own_unit: int, allowed: list[list[int]], body
         least += own_unit * min(own)
         most += own_unit * max(own)
     return (least << BITS) // unit, -((-most << BITS) // unit)
+
+
+def _cheap_ends(
+    e: int, ahead: Ahead, unit: int, n_experts: int, space: Space, body: Body, cheap: Cheap
+) -> tuple[int, int]:
+    """The same of rows that cost less than is claimed."""
+    if not any(ahead.weights):
+        least = most = 0
+    else:
+        scale, opposite = unit // space.unit, [-w for w in ahead.weights]
+        least = -cheap.most(opposite, cheap.factors[e], scale, space, body)
+        most = cheap.most(ahead.weights, cheap.factors[n_experts + e], scale, space, body)
+    base = ahead.base * space.unit
+    return ((least + base) << BITS) // unit, -((-(most + base) << BITS) // unit)
 
 
 def is_below_zero(most: int, lines: list[Line], unit: int) -> bool:

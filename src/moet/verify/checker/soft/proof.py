@@ -146,7 +146,7 @@ def _answer(model: PlainModel, claim: claims.Recourse, weights: Weights, meter: 
 def _loses(c: int, own: int, voters: Voters, live: Live, space: Space) -> bool:
     """Whether a class surely has fewer votes than another at all rows of a space."""
     for reference in range(voters.n_experts):
-        line = line_above(voters, live, c, own, reference, space, space.body)
+        line = line_above(voters, live, (c, own, reference), space, space.body)
         if is_below_zero(space.most(line.direction, space.body), [line], voters.scale * space.unit):
             return True
     return False

@@ -15,7 +15,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
 from moet.verify.checker.rows.body import Body, Space
 from moet.verify.checker.rows.costs import Costs
-from moet.verify.checker.soft.bounds import is_below_zero, line_above
+from moet.verify.checker.soft.bounds import Cheap, is_below_zero, line_above
 from moet.verify.checker.soft.voters import VOTE_BITS, Live, Voters
 
 _SPLIT, _SURE, _KEEP, _BEYOND, _ORDERED = 0, 3, 6, 8, 9
@@ -113,32 +113,34 @@ class _Walk:
             raise CertificateError(f"there is no goal {number}")
         goal = self._case.goals[number]
         references = self._records.refs(len(goal))
-        factor = Fraction(self._records.numbers(1)[0]) if self._costs is not None else Fraction(0)
-        if factor < 0:
+        n_factors = 0 if self._costs is None else 1 + 2 * self._voters[0].n_experts
+        factors = [Fraction(number) for number in self._records.numbers(n_factors)]
+        if any(factor < 0 for factor in factors):
             raise CertificateError("a multiplier is negative")
-        if node is not None and not self._is_missed(node, goal, references, factor):
+        if node is not None and not self._is_missed(node, goal, references, factors):
             raise CertificateError("in a body another answer is possible, as far as bounds tell")
 
-    def _is_missed(self, node: _Node, goal: Goal, references: Sequence[int], factor: Fraction) -> bool:
+    def _is_missed(self, node: _Node, goal: Goal, references: Sequence[int], factors: list[Fraction]) -> bool:
         if any(self._voters[t.voters].is_pair for t in goal) and not self._is_blind(node.body):
             return False
+        cheap = None if self._costs is None else Cheap(self._costs, node.changed, factors[1:])
         lines = []
         for term, reference in zip(goal, references, strict=True):
             own = self._voters[term.voters]
             if not 0 <= reference < own.n_experts:
                 raise CertificateError(f"there is no expert {reference}")
             live = node.live[term.voters]
-            lines.append(line_above(own, live, term.answer, term.rival, reference, self._space, node.body))
+            compared = term.answer, term.rival, reference
+            lines.append(line_above(own, live, compared, self._space, node.body, cheap))
         scale = self._voters[goal[0].voters].scale
         if any(self._voters[t.voters].scale != scale for t in goal):
             raise CertificateError("gates of one goal have different scales")
         direction = [sum(parts) for parts in zip(*(line.direction for line in lines), strict=True)]
         unit = scale * self._space.unit
-        if self._costs is None:
+        if cheap is None:
             return is_below_zero(self._space.most(direction, node.body), lines, unit)
-        charge = int(factor * (scale << VOTE_BITS))
-        most = self._costs.most(direction, charge, self._space, node.body, node.changed)
-        return is_below_zero(most.__ceil__(), lines, unit)
+        most = cheap.most(direction, factors[0], scale << VOTE_BITS, self._space, node.body)
+        return is_below_zero(most, lines, unit)
 
     def _ordered(self, node: _Node | None, term: Term) -> None:
         """Two rows with the same logits, and votes of every tree in an order that rules the case out, as deployed."""
