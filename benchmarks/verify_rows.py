@@ -83,10 +83,9 @@ def by_brute_force(rng: np.random.Generator, schema: Schema, model: Mixture) -> 
     if column.kind != "category":
         kept = all(rows[i][own[0]] > rows[j][own[0]] or answers[i] != label or answers[j] == label for i, j in pairs)
         found.append(judged("monotone", verify.monotone(model, column.name, answer=label), kept))
-    if not is_weighed(model):
-        other = like(model, rng) if is_sum(model) else random_model(rng, schema, n_classes=len(labels))
-        same = answers == exact_answers(other, rows)
-        found.append(judged("equivalent", verify.equivalent(model, other), same))
+    other = random_model(rng, schema, n_classes=len(labels)) if model.prediction == "hard" else like(model, rng)
+    same = answers == exact_answers(other, rows)
+    found.append(judged("equivalent", verify.equivalent(model, other), same))
     x = rows[int(rng.integers(len(rows)))]
     for cost in (None, "columns"):
         found.append(cheapest(model, x, cost, labels[-1], rows, answers))
@@ -157,11 +156,11 @@ def replayed(question: str, verdict: Any, model: Mixture, holds: bool) -> Outcom
 
 
 def like(model: Mixture, rng: np.random.Generator) -> Mixture:
-    """A sum of trees like another: in another order, with one tree changed, with other votes, or one tree alone."""
-    trees = list(model.trees)
+    """A model like another: in another order, with one tree changed, with other votes, or one tree alone."""
+    trees, gate = list(model.trees), (model.gate_weights, model.gate_bias)
     own, change = int(rng.integers(len(trees))), rng.random()
     if change < 0.25:
-        trees = [random_tree(rng, model.n_features, len(model.classes), 2)]
+        trees, gate = [random_tree(rng, model.n_features, len(model.classes), 2)], (gate[0][:1], gate[1][:1])
     elif change < 0.5:
         trees[own] = random_tree(rng, model.n_features, len(model.classes), 2)
     elif change < 0.75:
@@ -169,7 +168,6 @@ def like(model: Mixture, rng: np.random.Generator) -> Mixture:
         trees[own] = replace_votes(trees[own], value / value.sum(axis=1, keepdims=True))
     else:
         rng.shuffle(trees)
-    gate = np.zeros((len(trees), model.n_features)), np.zeros(len(trees))
     return Mixture(*gate, trees, model.classes, prediction="soft", schema=model.schema)
 
 

@@ -4,7 +4,7 @@ from array import array
 
 import numpy as np
 import pytest
-from random_tables import all_rows, random_schema, random_soft
+from random_tables import all_rows, random_schema, random_soft, replace_votes
 
 from moet import Box, Column, Mixture, MoETClassifier, Schema, Tree, verify
 from moet.errors import CertificateError
@@ -99,6 +99,22 @@ def test_trees_that_are_in_order_are_monotone_where_the_gate_does_not_look():
     assert verify.monotone(MODEL, "Age", answer="bad", direction="decreasing").checked
     assert isinstance(verify.monotone(MODEL, "Age", answer="bad"), verify.Refuted)
     assert verify.always(MODEL, Box.where(MODEL, "Age <= 40"), ["bad"]).checked
+
+
+def test_models_with_other_votes_are_compared_row_by_row():
+    """Votes that are drawn together leave the answers as they are, but for rounding; another gate moves the border."""
+    close = [replace_votes(tree, 0.9 * tree.value + 0.05) for tree in MODEL.trees]
+    other = MODEL.rebuilt(MODEL.gate_weights, MODEL.gate_bias, close)
+    assert isinstance(verify.equivalent(MODEL, other, cpu_limit=2.0), verify.Unknown)
+    verdict = verify.equivalent(MODEL, other, Box.where(MODEL, "Amount >= 3"))
+    assert verdict.checked
+    assert verdict.certificate.kind == "row_equivalent"
+    moved = MODEL.rebuilt(MODEL.gate_weights, MODEL.gate_bias + np.array([0.0, 0.01]), MODEL.trees)
+    found = verify.equivalent(MODEL, moved)
+    assert isinstance(found, verify.Refuted)
+    assert found.rows[0]["Age"] > 40
+    one = Mixture(np.zeros((1, 4)), [0.0], [SURE_OF_BAD], ["bad", "good"], schema=SCHEMA)
+    assert verify.equivalent(MODEL, one, Box.where(MODEL, "Age <= 40")).checked
 
 
 def test_votes_that_tie_are_not_called():

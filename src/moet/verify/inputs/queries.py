@@ -219,6 +219,7 @@ def equivalent(
         raise InputError(f"expected a list of labels, got {classes!r}: write [{classes!r}]")
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)
+    from moet.verify.soft.equivalence import all_vote, equivalent_votes
     from moet.verify.sums.equivalence import are_sums, equivalent_sums
 
     if are_sums(pair):
@@ -227,6 +228,8 @@ def equivalent(
         from moet.verify.rows.questions import equivalent_rows
 
         return equivalent_rows(pair, groups, wanted, domain, deadline, seed)
+    if any(map(is_soft, pair)) and all_vote(pair):
+        return equivalent_votes(pair, groups, wanted, domain, deadline, seed)
     lo, hi = domain_bounds(domain, pair[0])
     if any(map(is_soft, pair)):
         from moet.verify.inputs.soft import equivalent_soft

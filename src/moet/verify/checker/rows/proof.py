@@ -28,7 +28,7 @@ from moet.verify.checker.rows import claims
 from moet.verify.checker.rows.body import Body, Space
 from moet.verify.checker.rows.costs import Costs, limited
 from moet.verify.checker.rows.gate import Condition, Gate, Weights
-from moet.verify.checker.soft.proof import check_soft_rows
+from moet.verify.checker.soft.proof import all_vote, check_soft_rows
 from moet.verify.checker.sums.equivalence import are_sums, check_row_equivalent
 from moet.verify.checker.sums.proof import check_sum_of_rows, is_sum
 
@@ -87,7 +87,7 @@ def check_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Me
         check_row_equivalent(claims.row_equivalent(plain(certificate.claim), *models), models, records)
         records.finish()
         return
-    if not any(model.is_hard for model in models):
+    if all_vote(models):
         check_soft_rows(certificate, models, meter)
         return
     if not all(model.is_hard for model in models):

@@ -32,6 +32,9 @@ _MOST_DIGITS = 1100
 
 def check_soft_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Meter) -> None:
     """Raise :class:`CertificateError` unless the certificate proves its claim about possible rows."""
+    if certificate.kind == "row_equivalent":
+        _check_equivalent(certificate, models, meter)
+        return
     checks: dict[str, Callable[[Any, PlainModel, Records], None]] = {
         "row_always": _check_always,
         "monotone": _check_monotone,
@@ -45,6 +48,36 @@ def check_soft_rows(certificate: Certificate, models: Sequence[PlainModel], mete
     records = certificate.records(meter)
     checks[certificate.kind](plain(certificate.claim), models[0], records)
     records.finish()
+
+
+def all_vote(models: Sequence[PlainModel]) -> bool:
+    """Whether experts of all models vote, one alone perhaps, and those of some are several."""
+    return any(not model.is_hard for model in models) and all(
+        not model.is_hard or len(model.trees) == 1 for model in models
+    )
+
+
+def _check_equivalent(certificate: Certificate, models: Sequence[PlainModel], meter: Meter) -> None:
+    claim = claims.row_equivalent(plain(certificate.claim), *models)
+    records = certificate.records(meter)
+    labels = [list(map(typed, model.classes)) for model in models]
+    wanted = None if claim.classes is None else set(map(typed, claim.classes))
+    space = Space(claim.rows, models, set(), None, (_finest(claim.rows),))
+    voters = [Voters(model, Weights(model, meter), space, row, [row], meter) for row, model in enumerate(models)]
+    for a, first in enumerate(labels[0]):
+        for b, second in enumerate(labels[1]):
+            if first != second and (wanted is None or first in wanted or second in wanted):
+                walk_case(space, voters, Case(_two_models(a, b, labels)), records)
+    records.finish()
+
+
+def _two_models(a: int, b: int, labels: Sequence[list[Any]]) -> list[Goal]:
+    """Goals of two models that answer so: both leads together if both have both labels, and each for itself."""
+    first, second = labels
+    goals: list[Goal] = []
+    if first[a] in second and second[b] in first:
+        goals.append([Term(0, a, first.index(second[b])), Term(1, b, second.index(first[a]))])
+    return [*goals, *_leads(0, a, len(first)), *_leads(1, b, len(second))]
 
 
 def _check_always(document: Any, model: PlainModel, records: Records) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import lcm
 from typing import NamedTuple
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Records
+from moet.verify.checker.meter import cost
 from moet.verify.checker.rows.body import Body, Space
 from moet.verify.checker.rows.costs import Costs
 from moet.verify.checker.soft.bounds import Cheap, is_below_zero, line_above
@@ -132,10 +134,12 @@ class _Walk:
             live = node.live[term.voters]
             compared = term.answer, term.rival, reference
             lines.append(line_above(own, live, compared, self._space, node.body, cheap))
-        scale = self._voters[goal[0].voters].scale
-        if any(self._voters[t.voters].scale != scale for t in goal):
-            raise CertificateError("gates of one goal have different scales")
-        direction = [sum(parts) for parts in zip(*(line.direction for line in lines), strict=True)]
+        scales = [self._voters[t.voters].scale for t in goal]
+        scale = lcm(*scales)
+        factors_of = [scale // own for own in scales]
+        self._records.meter.spend(cost(len(lines) * len(node.body.low), scale.bit_length()))
+        parts = zip(*(line.direction for line in lines), strict=True)
+        direction = [sum(f * v for f, v in zip(factors_of, part, strict=True)) for part in parts]
         unit = scale * self._space.unit
         if cheap is None:
             return is_below_zero(self._space.most(direction, node.body), lines, unit)
