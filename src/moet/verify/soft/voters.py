@@ -7,7 +7,6 @@ tree that both may reach together, so that what a tree votes for both cancels.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,18 +136,19 @@ class Voters:
         return np.all(ordered | ~live, axis=1)
 
     def _leaves(self, tree: Tree, rows: Sequence[int]) -> list[tuple[Sides, tuple[int, ...]]]:
-        found = []
-        for leaves in product(
-            *([own for own in self._walk(tree, row) if tree.feature[own[1]] == LEAF] for row in rows)
-        ):
-            sides = self._common([sides for sides, _ in leaves])
-            if sides is not None:
-                found.append((sides, tuple(node for _, node in leaves)))
-        return found
+        found: list[tuple[Sides, tuple[int, ...]]] = [({}, ())]
+        for row in rows:
+            found = [
+                (more, (*nodes, node))
+                for sides, nodes in found
+                for more, node in self._walk(tree, row, sides)
+                if tree.feature[node] == LEAF
+            ]
+        return [leaf for leaf in found if self._is_possible(leaf[0])]
 
     def _tests(self, tree: Tree, rows: Sequence[int]) -> Iterator[tuple[Sides, int, float]]:
         for row in rows:
-            for sides, node in self._walk(tree, row):
+            for sides, node in self._walk(tree, row, {}):
                 if tree.feature[node] != LEAF:
                     yield sides, *self._test(tree, node, row)
 
@@ -156,32 +156,25 @@ class Voters:
         k, place = int(self.space.maps[row][tree.feature[node]]), float(tree.threshold[node])
         return k, float(np.floor(place)) if self.space.whole[k] else place
 
-    def _walk(self, tree: Tree, row: int) -> list[tuple[Sides, int]]:
-        """Nodes that possible rows reach, from the root on, level by level."""
-        waiting: list[tuple[Sides, int]] = [({}, 0)]
+    def _walk(self, tree: Tree, row: int, start: Sides) -> list[tuple[Sides, int]]:
+        """Nodes that a row reaches where it may be at all, from the root on, level by level."""
+        waiting: list[tuple[Sides, int]] = [(start, 0)]
         body = self.space.body
         for sides, node in waiting:
             if tree.feature[node] == LEAF:
                 continue
             k, place = self._test(tree, node, row)
             low, high = sides.get(k, (-np.inf, np.inf))
-            if place >= max(low, body.lo[k]) and (place > low):
+            if place >= body.lo[k] and place > low:
                 waiting.append(({**sides, k: (low, min(high, place))}, int(tree.left[node])))
             if place < min(high, body.hi[k]):
                 waiting.append(({**sides, k: (max(low, place), high)}, int(tree.right[node])))
         return waiting
 
-    def _common(self, parts: Sequence[Sides]) -> Sides | None:
-        """Where all of some conditions hold; None if nowhere."""
-        sides: Sides = dict(parts[0])
-        for k, (low, high) in (item for part in parts[1:] for item in part.items()):
-            least, most = sides.get(k, (-np.inf, np.inf))
-            sides[k] = max(low, least), min(high, most)
-            if sides[k][0] >= sides[k][1]:
-                return None
-        chosen = [self.space.group_of[k] for k, (low, _) in sides.items() if self.space.group_of[k] >= 0 and low >= 0.0]
-        if len(set(chosen)) < len(chosen):
-            return None
-        open_side = -np.inf, np.inf
-        crossed = any(sides.get(i, open_side)[0] >= sides.get(j, open_side)[1] for i, j in self.space.orders)
-        return None if crossed else sides
+    def _is_possible(self, sides: Sides) -> bool:
+        """Whether no two variables of a group would be 1, nor the first of a pair in order above the second."""
+        group_of = self.space.group_of
+        chosen = [group_of[k] for k, (low, _) in sides.items() if group_of[k] >= 0 and low >= 0.0]
+        is_open = -np.inf, np.inf
+        crossed = any(sides.get(i, is_open)[0] >= sides.get(j, is_open)[1] for i, j in self.space.orders)
+        return len(set(chosen)) == len(chosen) and not crossed

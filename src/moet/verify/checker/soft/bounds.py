@@ -52,7 +52,7 @@ def line_above(
 ) -> Line:
     """A linear function that is above the lead of a class over a rival, on a body; the third is the expert compared."""
     answer, rival, reference = term
-    voters.spend()
+    voters.spend(1 if cheap is None else 4)
     direction, constant, largest = [0] * len(space.is_whole), 0, 0
     allowed = [[k for k in members if body.high[k]] for members in space.groups]
     for e, leaves in enumerate(live):
@@ -74,8 +74,8 @@ def line_above(
         constant += offset - (-(slope * ahead.base << BITS) // voters.scale)
         constant += (voters.doubt(e, reference) * above >> (BITS - VOTE_BITS)) + 1
         largest = max(largest, above)
-    lost = (largest * len(live) >> 1070) + 1  # what underflows
-    return Line(direction, constant + (lost << VOTE_BITS))
+    lost = (largest * len(live) >> 1070) + 1  # what underflows, of one row
+    return Line(direction, constant + ((1 + voters.is_pair) * lost << VOTE_BITS))
 
 
 def _term(lead: int, low: int, high: int, above: int) -> tuple[int, int]:

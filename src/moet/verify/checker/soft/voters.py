@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 from typing import NamedTuple
 
 from moet.errors import CertificateError
@@ -87,9 +86,9 @@ class Voters:
         """What weights are multiplied with."""
         return self._weights.scale
 
-    def spend(self) -> None:
-        """Count the work of a bound."""
-        self._meter.spend(self._price)
+    def spend(self, times: int) -> None:
+        """Count the work of some bounds."""
+        self._meter.spend(times * self._price)
 
     def ahead(self, e: int, reference: int) -> Ahead:
         """The logit of an expert less that of another."""
@@ -146,24 +145,22 @@ class Voters:
         return [-(-(error.numerator << BITS) // error.denominator) for error in errors]
 
     def _leaves(self, tree: PlainTree, rows: Sequence[int]) -> list[Leaf]:
-        found = []
-        for reached in product(*(self._reached(tree, row) for row in rows)):
-            self._meter.spend(20)
-            sides = self._common([sides for sides, _ in reached])
-            if sides is not None:
-                leaf = Leaf([(k, *ends) for k, ends in sides.items()], tuple(node for _, node in reached))
-                if _meets(leaf, self._space.body):
-                    found.append(leaf)
-        return found
+        found: list[tuple[Sides, tuple[int, ...]]] = [({}, ())]
+        for row in rows:
+            found = [(more, (*nodes, node)) for sides, nodes in found for more, node in self._reached(tree, row, sides)]
+        possible = [(sides, nodes) for sides, nodes in found if self._is_possible(sides)]
+        leaves = [Leaf([(k, *ends) for k, ends in sides.items()], nodes) for sides, nodes in possible]
+        return [leaf for leaf in leaves if _meets(leaf, self._space.body)]
 
-    def _reached(self, tree: PlainTree, row: int) -> list[tuple[Sides, int]]:
-        """Leaves and their sides, of one row."""
-        self._meter.spend(20 * len(tree.feature))
+    def _reached(self, tree: PlainTree, row: int, start: Sides) -> list[tuple[Sides, int]]:
+        """Leaves that a row reaches where it may be at all, and their sides."""
         found: list[tuple[Sides, int]] = []
-        waiting: list[tuple[Sides, int]] = [({}, 0)]
+        waiting: list[tuple[Sides, int]] = [(start, 0)]
         while waiting:
             sides, node = waiting.pop()
+            self._meter.spend(20)
             if tree.label[node] >= 0:
+                self._meter.hold(20 + 10 * len(sides))
                 found.append((sides, node))
                 continue
             k = self._space.maps[row][tree.feature[node]]
@@ -175,29 +172,17 @@ class Voters:
                 waiting.append(({**sides, k: (place if low is None else max(low, place), high)}, tree.right[node]))
         return found
 
-    def _common(self, parts: Sequence[Sides]) -> Sides | None:
-        """Where all of some conditions hold; None if nowhere."""
-        sides = dict(parts[0])
-        for k, (low, high) in (item for part in parts[1:] for item in part.items()):
-            least, most = sides.get(k, (None, None))
-            low = least if low is None else low if least is None else max(low, least)
-            high = most if high is None else high if most is None else min(high, most)
-            if low is not None and high is not None and low >= high:
-                return None
-            sides[k] = low, high
-        return None if self._is_against_order(sides) else sides
-
-    def _is_against_order(self, sides: Sides) -> bool:
-        """Whether two variables of a group would be 1, or the first of a pair in order above the second."""
+    def _is_possible(self, sides: Sides) -> bool:
+        """Whether no two variables of a group would be 1, nor the first of a pair in order above the second."""
         group = self._space.group
         chosen = [group[k] for k, (low, _) in sides.items() if group[k] >= 0 and low is not None and low >= 0]
         if len(set(chosen)) < len(chosen):
-            return True
+            return False
         for i, j in self._space.orders:
             low, high = sides.get(i, (None, None))[0], sides.get(j, (None, None))[1]
             if low is not None and high is not None and low >= high:
-                return True
-        return False
+                return False
+        return True
 
 
 def _meets(leaf: Leaf, body: Body) -> bool:

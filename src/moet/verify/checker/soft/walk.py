@@ -62,11 +62,12 @@ class _Walk:
     def run(self) -> None:
         """Go through the tree."""
         n = len(self._space.is_whole)
+        held = n + sum(len(leaves) for own in self._voters for leaves in own.leaves)
         self._records.charge(20 + 10 * n, 1)
         stack = [self._settled(self._space.body, frozenset(), [own.leaves for own in self._voters])]
         while stack:
             node = stack.pop()
-            if (len(stack) + 2) * n > _MOST_WAITING:
+            if (len(stack) + 2) * held > _MOST_WAITING:
                 raise CertificateError("too many bodies wait to be looked at: the tree is too deep")
             code = self._records.code()
             if code == _SPLIT:
