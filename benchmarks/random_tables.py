@@ -80,6 +80,20 @@ def random_sum(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2) 
     return Mixture(np.zeros((n_trees, d)), np.zeros(n_trees), trees, names, prediction="soft", schema=schema)
 
 
+def random_soft(rng: np.random.Generator, schema: Schema, *, n_classes: int = 2) -> Mixture:
+    """Make a soft mixture with that schema and any gate; in one of 5 its votes often tie."""
+    d, experts = len(schema.feature_names), int(rng.integers(2, 5))
+    trees = [random_tree(rng, d, n_classes, int(rng.integers(0, 4))) for _ in range(experts)]
+    weights, bias = rng.normal(size=(experts, d)) * rng.choice([0.3, 1.0, 5.0]), rng.normal(size=experts)
+    if rng.random() < 0.2:
+        weights, bias = rng.integers(-1, 2, (experts, d)).astype(float), np.zeros(experts)
+        value = np.vstack([np.eye(n_classes), np.full((1, n_classes), 1.0 / n_classes)])
+        trees = [replace_votes(tree, value[rng.integers(len(value), size=len(tree.value))]) for tree in trees]
+    blind = schema.places[int(rng.integers(len(schema.places)))].features
+    weights[:, list(blind)] *= rng.random() < 0.5
+    return Mixture(weights, bias, trees, ["no", "yes", "maybe"][:n_classes], prediction="soft", schema=schema)
+
+
 def replace_votes(tree: Tree, value: Floats) -> Tree:
     """The same tests with other votes."""
     return Tree(tree.feature, tree.threshold, tree.left, tree.right, value)

@@ -17,28 +17,31 @@ from typing import Any
 
 import numpy as np
 import verify_rows
-from random_tables import all_rows, random_model, random_sum
+from random_tables import all_rows, random_model, random_soft, random_sum, replace_votes
 
 from attack import container
 from attack.forgeries import CHANGES, Proof
 from attack.judge import WrongVerdictError, nasty_points
 from attack.output_rows import possible_rows
 from attack.outputs import PlainLaws, plain_laws
+from attack.soft import exponential
 from moet import Box, Column, Mixture, RegressionMixture, RegressionTree, Schema, verify
 from moet.errors import CertificateError
 from moet.model.file import encoded
 
 _POINTS = 100
-_KINDS = 11
-"""Of proofs about rows: six of hard models, five of sums of trees."""
+_MAKERS, _SUMS = (random_model, random_sum, random_soft), 1
+_KINDS = 17
+"""Of proofs about rows: six of hard models, five of sums of trees, and six of other soft ones."""
 
 _CLEAR = Fraction(1, 10**9)
 """By how much votes must differ for an answer to be beyond doubt, however sums are rounded."""
 
 
 def attack_rows(seed: int) -> str:
-    """All questions about one random model of a table, a hard one or a sum of trees."""
-    outcomes = verify_rows.attempt(seed, sums=seed % 4 == 0)
+    """All questions about one random model of a table: a hard one, a sum of trees, or another soft one."""
+    kind = {0: "sums", 2: "soft", 5: "soft"}.get(seed % 8, "hard")
+    outcomes = verify_rows.attempt(seed, kind)
     wrong = [f"{outcome.question} {outcome.verdict}" for outcome in outcomes if outcome.wrong]
     if wrong:
         raise WrongVerdictError(", ".join(wrong))
@@ -48,16 +51,20 @@ def attack_rows(seed: int) -> str:
 
 @cache
 def proofs() -> list[Proof]:
-    """Proofs of every kind about rows, of hard models and of sums, and about models that answer with numbers."""
-    found: dict[tuple[str, bool], Proof] = {}
-    for seed in range(400):
+    """Proofs of every kind about rows, of hard models, sums and soft ones, and about models of numbers."""
+    found: dict[tuple[str, int], Proof] = {}
+    for seed in range(600):
         if len(found) == _KINDS:
             break
-        make = random_sum if seed % 2 else random_model
-        model = make(np.random.default_rng(seed), _table())
+        make = seed % len(_MAKERS)
+        model = _MAKERS[make](np.random.default_rng(seed), _table())
         for certificate, models in _asked(model, seed):
-            key = certificate.kind, model.prediction == "soft"
-            if key not in found and any(map(len, container.parts(certificate).records)):
+            key = certificate.kind, make
+            if (
+                key not in found
+                and key != ("row_equivalent", _SUMS)
+                and any(map(len, container.parts(certificate).records))
+            ):
                 found[key] = _proof(certificate, models)
     return [*found.values(), *_about_numbers(), *_about_tables_of_numbers()]
 
@@ -84,11 +91,20 @@ def _asked(model: Mixture, seed: int) -> Iterator[tuple[Any, list[Any]]]:
         (verify.recourse(model, row), [model]),
         (verify.robust(model, row[None], radius), [model]),
     ]
-    if model.prediction == "hard":
-        questions.append((verify.equivalent(model, model), [model, model]))
+    other = model if model.prediction == "hard" else _nearly(model)
+    questions.append((verify.equivalent(model, other), [model, other]))
     for verdict, models in questions:
         if getattr(verdict, "certificate", None) is not None:
             yield verdict.certificate, models
+
+
+def _nearly(model: Mixture) -> Mixture:
+    """The model with votes that are drawn together a little: they lead by less."""
+    value = [0.999 * tree.value + 0.001 / tree.value.shape[1] for tree in model.trees]
+    trees = [
+        replace_votes(tree, own / own.sum(axis=1, keepdims=True)) for tree, own in zip(model.trees, value, strict=True)
+    ]
+    return model.rebuilt(model.gate_weights, model.gate_bias, trees)
 
 
 def _about_numbers() -> list[Proof]:
@@ -158,6 +174,7 @@ class _Rows:
         self.plain = container.plain(document)
         self.soft = document["prediction"] == "soft" and len(document["trees"]) > 1
         self.values = [tree["value"] for tree in document["trees"]]
+        self.gate = [[*row, b] for row, b in zip(document["gate"]["weights"], document["gate"]["bias"], strict=True)]
         self.all = [dict(zip(rows, cells, strict=True)) for cells in product(*map(self._cells, rows, rows.values()))]
 
     def _cells(self, name: str, said: list[Any]) -> list[Any]:
@@ -183,14 +200,22 @@ class _Rows:
         x = self.features(row)
         if not self.soft:
             return self.plain.exact([Fraction(v) for v in x])
-        votes = [Fraction(0)] * len(self.plain.classes)
-        for tree, value in zip(self.plain.trees, self.values, strict=True):
+        votes, shares = [Fraction(0)] * len(self.plain.classes), self._shares(x)
+        for tree, value, share in zip(self.plain.trees, self.values, shares, strict=True):
             node = 0
             while tree.feature[node] >= 0:
                 node = (tree.left if x[tree.feature[node]] <= tree.threshold[node] else tree.right)[node]
-            votes = [vote + Fraction(p) for vote, p in zip(votes, value[node], strict=True)]
+            votes = [vote + share * Fraction(p) for vote, p in zip(votes, value[node], strict=True)]
         first, second = sorted(votes, reverse=True)[:2]
-        return self.plain.classes[votes.index(first)] if first - second > _CLEAR else None
+        return self.plain.classes[votes.index(first)] if first - second > _CLEAR * sum(shares) else None
+
+    def _shares(self, x: list[float]) -> list[Fraction]:
+        """How the gate weighs the experts, but for a common factor."""
+        if all(row == self.gate[0] for row in self.gate):
+            return [Fraction(1)] * len(self.gate)
+        exact = [*map(Fraction, x), Fraction(1)]
+        logits = [sum((Fraction(w) * v for w, v in zip(row, exact, strict=True)), Fraction(0)) for row in self.gate]
+        return [Fraction(exponential(logit - max(logits))) for logit in logits]
 
     def deployed(self, row: dict[str, Any]) -> Any:
         return self.exact(row) if self.soft else self.plain.deployed(self.features(row))
@@ -215,7 +240,11 @@ def _rows_wrong(proof: Proof) -> str:
         other = _Rows({"schema": proof.models[0]["schema"]} | proof.models[1], claim["rows"])
         wanted = claim["classes"]
         pairs = [(row, rows.exact(row), other.exact(row)) for row in rows.all]
-        bad = [row for row, a, b in pairs if a != b and (wanted is None or a in wanted or b in wanted)]
+        bad = [
+            row
+            for row, a, b in pairs
+            if a != b and None not in (a, b) and (wanted is None or a in wanted or b in wanted)
+        ]
     elif kind == "robust":
         bad = [
             near

@@ -99,7 +99,7 @@ def clear_answer(mixture: Mixture, x: list[float]) -> Any:
         for row, bias in zip(mixture.gate_weights.tolist(), mixture.gate_bias.tolist(), strict=True)
     ]
     most = max(logits)
-    shares = [_exponential(logit - most) for logit in logits]
+    shares = [exponential(logit - most) for logit in logits]
     votes = [Decimal(0)] * len(mixture.classes)
     for share, tree in zip(shares, mixture.trees, strict=True):
         for c, value in enumerate(tree.value[_leaf(tree, x)].tolist()):
@@ -111,7 +111,8 @@ def clear_answer(mixture: Mixture, x: list[float]) -> Any:
     return mixture.classes.tolist()[votes.index(first)]
 
 
-def _exponential(logit: Fraction) -> Decimal:
+def exponential(logit: Fraction) -> Decimal:
+    """The exponential of a number that is not positive, with sixty digits."""
     if logit < int(_SMALLEST):
         return Decimal(0)
     return _DIGITS.exp(_DIGITS.divide(Decimal(logit.numerator), Decimal(logit.denominator)))

@@ -242,14 +242,12 @@ def test_a_column_of_large_numbers_is_near_in_shares_of_its_range(prediction):
     assert re.search(r"Age +30 +40 +\+20 %$", str(raw))
 
 
-def test_shares_of_ranges_need_a_table_and_a_model_that_can_be_asked_about_it():
+def test_shares_of_ranges_need_a_table():
     with pytest.raises(InputError, match="schema"):
         explain.why(two_experts(), [0.0, 0.0], norm="share")
     even = amount_or_age("soft")
     uneven = Mixture([[0, 0], [0, 1]], [0, 0], even.trees, ["good", "bad"], schema=even.schema, prediction="soft")
-    assert explain.why(uneven, [8000.0, 30], cpu_limit=2.0).norm == "l1"
-    with pytest.raises(InputError, match="not uniform"):
-        explain.why(uneven, [8000.0, 30], norm="share")
+    assert explain.why(uneven, [8000.0, 30], cpu_limit=2.0).norm == "share"
 
 
 def test_a_vote_of_many_equals_is_counted():

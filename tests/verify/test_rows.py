@@ -369,12 +369,6 @@ def test_certificates_come_back_from_their_files(tmp_path):
         assert verify.check(tmp_path / "c.moetcert", MODEL)
 
 
-def test_soft_models_are_told_what_to_do():
-    soft = Mixture(np.zeros((2, 4)), [0.0, 1.0], [STUMP, STUMP], ["bad", "good"], schema=SCHEMA, prediction="soft")
-    with pytest.raises(InputError, match="fit it again"):
-        verify.monotone(soft, "Age", answer="good")
-
-
 def test_models_without_a_schema_need_bounds():
     bare = Mixture([[0.0]], [0.0], [Tree.leaf([1, 0])], ["a", "b"], ["x"])
     with pytest.raises(InputError, match="no schema that says which rows are possible: bound x"):

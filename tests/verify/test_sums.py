@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from random_tables import random_tree
 
 from moet import Box, Column, Mixture, Schema, Tree, verify
-from moet.errors import CertificateError, InputError
+from moet.errors import CertificateError
 from moet.model.file import digest
 from moet.verify import Certificate, Closest, Proved, Refuted, Unknown
 from moet.verify.arguments import is_sum
@@ -204,13 +204,6 @@ def test_the_questions_of_an_auditor_are_answered_for_sums_of_trees():
     assert verify.closest(model, young).distance == pytest.approx(11.0)
     claim = verify.ignores(model, ["Sex"]).claim
     assert "as deployed" in claim
-
-
-def test_a_soft_model_with_another_gate_is_told_what_to_do():
-    model = schema_model()
-    tilted = Mixture(np.eye(4), np.zeros(4), model.trees, model.classes, schema=model.schema, prediction="soft")
-    with pytest.raises(InputError, match=r"gate that is not uniform.*max_iter=0"):
-        verify.recourse(tilted, {"Sex": "f", "Age": 30, "Own": "yes"})
 
 
 def test_time_that_is_up_is_no_proof():

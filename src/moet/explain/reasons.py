@@ -320,10 +320,8 @@ def contest_of(mixture: BaseMixture, state: np.ndarray, logits: list[float], win
 
 
 def _default_norm(mixture: Mixture) -> Measure:
-    from moet.verify.arguments import is_soft, is_sum
 
-    decidable = mixture.schema is not None and (is_sum(mixture) or not is_soft(mixture))
-    return "share" if decidable else "l1"
+    return "l1" if mixture.schema is None else "share"
 
 
 def _closest(
@@ -339,10 +337,9 @@ def _closest(
     if norm == "share":
         from moet.verify.limits import Deadline
         from moet.verify.rows.nearest import closest_row
-        from moet.verify.rows.questions import decidable_model
 
         deadline = Deadline(timeout, cpu_limit)
-        return closest_row(decidable_model(mixture), state, norm, domain, None, deadline, seed=0)
+        return closest_row(mixture, state, norm, domain, None, deadline, seed=0)
     try:
         return closest(mixture, state, norm, domain, timeout=timeout, cpu_limit=cpu_limit)
     except InputError as error:

@@ -105,7 +105,7 @@ def closest(
     check_no_tolerance(tolerance)
     start = state(x, mixture)
     wanted_label = None if answer is None else known_labels([answer], [mixture])[0]
-    if has_groups(mixture) or (is_sum(mixture) and mixture.schema is not None):
+    if has_groups(mixture) or (is_soft(mixture) and mixture.schema is not None):
         from moet.verify.rows.nearest import closest_row
 
         return closest_row(mixture, start, norm, domain, wanted_label, deadline, seed)
@@ -116,10 +116,8 @@ def closest(
         return closest_sum(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
     if is_soft(mixture):
         from moet.verify.inputs.soft import closest_soft
-        from moet.verify.rows.domain import only_possible
 
-        found = closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
-        return only_possible(found, mixture, domain)
+        return closest_soft(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
     return _closest_hard(mixture, start, norm, lo, hi, wanted_label, deadline, seed)
 
 

@@ -105,16 +105,15 @@ def always(
         from moet.verify.sums.questions import always_sum
 
         return always_sum(mixture, domain, permitted, deadline, seed)
-    if has_groups(mixture) or (is_sum(mixture) and mixture.schema is not None):
+    if has_groups(mixture) or (is_soft(mixture) and mixture.schema is not None):
         from moet.verify.rows.questions import always_rows
 
         return always_rows(mixture, domain, permitted, deadline, seed)
     lo, hi = domain_bounds(domain, mixture)
     if is_soft(mixture):
         from moet.verify.inputs.soft import always_soft
-        from moet.verify.rows.domain import only_possible
 
-        return only_possible(always_soft(mixture, lo, hi, permitted, deadline), mixture, domain)
+        return always_soft(mixture, lo, hi, permitted, deadline)
     return _always_hard(mixture, permitted, lo, hi, deadline, seed)
 
 
@@ -220,6 +219,7 @@ def equivalent(
         raise InputError(f"expected a list of labels, got {classes!r}: write [{classes!r}]")
     wanted = None if classes is None else known_labels(classes, pair)
     groups = common_groups(pair, wanted)
+    from moet.verify.soft.equivalence import all_vote, equivalent_votes
     from moet.verify.sums.equivalence import are_sums, equivalent_sums
 
     if are_sums(pair):
@@ -228,6 +228,8 @@ def equivalent(
         from moet.verify.rows.questions import equivalent_rows
 
         return equivalent_rows(pair, groups, wanted, domain, deadline, seed)
+    if any(map(is_soft, pair)) and all_vote(pair):
+        return equivalent_votes(pair, groups, wanted, domain, deadline, seed)
     lo, hi = domain_bounds(domain, pair[0])
     if any(map(is_soft, pair)):
         from moet.verify.inputs.soft import equivalent_soft

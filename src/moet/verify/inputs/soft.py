@@ -86,7 +86,7 @@ def equivalent_soft(
     digests = [digest(mixture) for mixture in pair]
     claim = {"models": digests, "lo": json_sides(lo), "hi": json_sides(hi), "classes": wanted}
     certificate = Certificate("equivalent", claim)
-    if not deadline.passed and _are_same(*pair):
+    if not deadline.passed and are_same(*pair):
         X = sample_inputs(pair, lo, hi, _TRIES, np.random.default_rng(seed))
         first, second = (group[_deployed(mixture, X)] for mixture, group in zip(pair, groups, strict=True))
         return _same(pair, certificate, float(np.mean(first != second)), deadline)
@@ -344,7 +344,7 @@ def _deployed(mixture: Mixture, X: Floats) -> NDArray[np.intp]:
     return mixture.votes(X).argmax(axis=1)
 
 
-def _are_same(a: Mixture, b: Mixture) -> bool:
+def are_same(a: Mixture, b: Mixture) -> bool:
     """Whether two soft mixtures are the same function: equal trees behind gates that differ by a common logit."""
     if a.prediction != "soft" or b.prediction != "soft" or not np.array_equal(a.classes, b.classes):
         return False

@@ -12,29 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.model.file import digest
+from moet.model.file import as_mixture
 from moet.model.mixture import Mixture
-from moet.verify.arguments import CPU_LIMIT, is_sum, known_labels, state
+from moet.verify.arguments import CPU_LIMIT, is_soft, is_sum, known_labels, state
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
-from moet.verify.confirm import confirmed
-from moet.verify.exact import ExactMixture, as_float, exactly
+from moet.verify.exact import ExactMixture, exactly
 from moet.verify.inputs.float_doubt import float_band
 from moet.verify.limits import Deadline
 from moet.verify.result import Recourse, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow
+from moet.verify.rows.asked import Asked
 from moet.verify.rows.cheapest_search import GAP, CheapestSearch
-from moet.verify.rows.costs import Costs, Kind, weights_of
+from moet.verify.rows.costs import Kind, weights_of
 from moet.verify.rows.diverse import other_changes
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
-from moet.verify.rows.questions import decidable_model, unknown_reason
+from moet.verify.rows.questions import unknown_reason
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
-from moet.verify.sums.cheapest import cheapest_sum, up
+from moet.verify.soft.changes import cheapest_soft
+from moet.verify.sums.cheapest import cheapest_sum
 
 Floats = NDArray[np.float64]
-
-_TRIES = 2000
 
 
 def recourse(
@@ -59,7 +58,6 @@ def recourse(
     Parameters
     ----------
     model : Mixture, classifier, policy, model file or scikit-learn tree
-        A hard one, or a sum of trees: a soft one whose gate gives all experts the same weight.
     row : dict, Series, list of cells, array of features, or text such as ``"german.csv:17"``
     answer : label, optional
         The answer wanted; by default any other than that of ``row``.
@@ -101,7 +99,7 @@ def recourse(
     ()
     """
     deadline = Deadline(timeout, cpu_limit)
-    mixture = decidable_model(model)
+    mixture = as_mixture(model)
     x = state(row, mixture)
     names = [fixed] if isinstance(fixed, str) else list(fixed)
     schema = schema_of_model(mixture)
@@ -139,6 +137,8 @@ def cheapest_change(
     if is_sum(mixture):
         label = None if answer is None else known_labels([answer], [mixture])[0]
         return cheapest_sum(mixture, x, rows, label, cost, at_most, deadline, seed)
+    if is_soft(mixture):
+        return cheapest_soft(mixture, x, rows, answer, cost, at_most, deadline, seed)
     low, high = rows.bounds()
     band = float_band([mixture], low, high)
     if may_overflow(mixture.gate_weights, mixture.gate_bias, low, high):
@@ -150,7 +150,7 @@ def cheapest_change(
     if search.best is None:
         verdict = question.any_row()
         if verdict is None:
-            return question.proved(None, None, band)
+            return question.proved(None, None)
         if isinstance(verdict, str):
             return Unknown(reason=verdict, band=band, effort={"seconds": deadline.seconds})
         search.offer(verdict)
@@ -163,11 +163,11 @@ def cheapest_change(
     beyond = at_most is not None and (search.best is None or search.best[0] > at_most)
     if search.best is None and not beyond:
         return Unknown(reason="no float64 row was found that shows the answer", band=band, effort=effort)
-    return question.proved(search, None if beyond else search.best, band, at_most)
+    return question.proved(search, None if beyond else search.best, at_most)
 
 
-class Question:
-    """What is asked about a row: which answers are wanted, and what changes cost."""
+class Question(Asked):
+    """What is asked about a row of a hard model."""
 
     def __init__(
         self,
@@ -178,19 +178,11 @@ class Question:
         cost: tuple[Kind, dict[str, float]],
         deadline: Deadline,
     ) -> None:
-        self._mixture, self._x, self._rows, self._deadline = mixture, x, rows, deadline
         self._exact = ExactMixture(mixture)
-        labels = mixture.classes.tolist()
-        self._wanted = None if answer is None else known_labels([answer], [mixture])[0]
-        if self._wanted is None:
-            own = self._exact.answer(exactly(x.tolist()))
-            self._groups = np.array([int(k != own) for k in range(len(labels))])
-        else:
-            self._groups = np.array([int(label == self._wanted) for label in labels])
-        self._good = {label for label, group in zip(labels, self._groups, strict=True) if group}
-        self._costs = Costs(*cost, rows, x)
+        super().__init__(mixture, x, rows, answer, cost, deadline, self._exact.answer(exactly(x.tolist())))
         self._space = Space(rows)
         self._copy = Copy(mixture, self._groups, self._space, 0, deployed=False)
+        self.band = 0.0 if self._copy.gate.is_exact else float_band([mixture], *rows.bounds())
 
     def search(self, most: float) -> CheapestSearch:
         """The branch and bound."""
@@ -201,22 +193,6 @@ class Question:
         if self._costs.kind == "columns":
             return math.floor(cost) + 1.0
         return cost + 2.0 * GAP * max(1.0, cost)
-
-    def random_rows(self, seed: int) -> Floats:
-        """Possible rows that are answered as wanted, the row itself first; cheapest ones of many."""
-        rng = np.random.default_rng(seed)
-        Y = self._rows.sample(_TRIES, rng)
-        for part in self._rows.values:  # most columns stay
-            stays = rng.random(_TRIES) < 0.7
-            for k in part.features:
-                Y[stays, k] = self._x[k]
-        Y = np.vstack([self._x[None, :], Y])
-        hits = Y[[label in self._good for label in self._mixture.predict(Y).tolist()]]
-        return hits[np.argsort([float(self._costs.of(y)) for y in hits])[:50]]
-
-    def cost(self, y: Floats) -> Fraction:
-        """What it costs to become ``y``."""
-        return self._costs.of(y)
 
     def any_row(self, rows: Domain | None = None, certificate: Certificate | None = None) -> Floats | str | None:
         """A row of some that is answered as wanted; None if there is none; or why that is not known."""
@@ -236,19 +212,10 @@ class Question:
             return False
         return bool(self._groups[self._exact.answer(exactly(y.tolist()))])
 
-    def with_few_changes(self, y: Floats) -> Floats:
-        """Undo the changes of columns that need not change."""
-        for part in self._rows.values:
-            undone = y.copy()
-            undone[list(part.features)] = self._x[list(part.features)]
-            y = undone if self.shows(undone) else y
-        return y
-
     def proved(
         self,
         search: CheapestSearch | None,
         best: tuple[Fraction, Floats] | None,
-        band: float,
         at_most: float | None = None,
     ) -> Recourse | Unknown:
         """Have it checked that nothing is cheaper than the best; or, without a search, that there is nothing."""
@@ -259,58 +226,8 @@ class Question:
         else:
             reason = search.write_proof(self._proof_limit(limit), certificate)
         if isinstance(reason, str):
-            return Unknown(reason=reason, band=band, effort={"seconds": self._deadline.seconds})
-        regions = 0 if search is None else search.regions
-        return self._confirmed(certificate, limit, best, band, regions)
-
-    def proved_within(self, radius: float | None, best: Floats | None) -> Recourse | Unknown:
-        """Have it checked that no row within a radius is answered as wanted; None: that there is none at all."""
-        limit = None if radius is None else Fraction(radius)
-        certificate = self._certificate(limit)
-        names = [part.column.name for part in self._rows.values]
-        rows = None if radius is None else self._rows.within(self._x, dict.fromkeys(names, radius))
-        reason = self.any_row(rows, certificate) if radius != 0.0 else None
-        band = float_band([self._mixture], *self._rows.bounds())
-        if isinstance(reason, str):
-            return Unknown(reason=reason, band=band, effort={"seconds": self._deadline.seconds})
-        return self._confirmed(certificate, limit, None if best is None else (self.cost(best), best), band, 0)
-
-    def _certificate(self, limit: Fraction | None) -> Certificate:
-        claim = {
-            "model": digest(self._mixture),
-            "rows": self._rows.claim(),
-            "row": schema_of_model(self._mixture).row(self._x),
-            "answer": self._wanted,
-            "cost": self._costs.claim(),
-            "at_least": None if limit is None else str(limit),
-        }
-        return Certificate("recourse", claim)
-
-    def _confirmed(
-        self,
-        certificate: Certificate,
-        limit: Fraction | None,
-        best: tuple[Fraction, Floats] | None,
-        band: float,
-        regions: int,
-    ) -> Recourse | Unknown:
-        mixture, schema = self._mixture, schema_of_model(self._mixture)
-        effort: dict[str, float] = {"regions": regions, "seconds": self._deadline.seconds}
-        cost, y = (None, None) if best is None else best
-        row = None if y is None else schema.row(y)
-        before = schema.row(self._x)
-        found = Recourse(
-            row=row,
-            point=y,
-            changes={} if row is None else {n: (before[n], row[n]) for n in row if row[n] != before[n]},
-            cost=math.inf if cost is None else up(cost),
-            at_least=math.inf if limit is None else as_float(limit),
-            answer=None if y is None else mixture.predict(y[None, :]).tolist()[0],
-            certificate=certificate,
-            band=0.0 if self._copy.gate.is_exact else band,
-            effort=effort,
-        )
-        return confirmed(found, mixture, deadline=self._deadline)
+            return self._unknown(reason)
+        return self._confirmed(certificate, limit, best, {"regions": 0 if search is None else search.regions})
 
     def _claimed(self, search: CheapestSearch, best: tuple[Fraction, Floats] | None, at_most: float | None) -> Fraction:
         """What every row costs at least: what the best does, less a gap for real numbers."""

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.model.mixture import Mixture
-from moet.verify.arguments import is_sum
+from moet.verify.arguments import is_soft, is_sum
 from moet.verify.box import Box
 from moet.verify.inputs.distance import Norm
 from moet.verify.limits import Deadline
 from moet.verify.result import Closest, Recourse, Unknown
 from moet.verify.rows.changes import Question, cheapest_change
-from moet.verify.rows.costs import weights_of
+from moet.verify.rows.costs import Kind, weights_of
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
+from moet.verify.soft.changes import TIED_HERE, TOLERANCE, SoftQuestion
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +74,14 @@ def _nearest_by_largest(
     weights = {part.column.name: 1.0 for part in rows.values}
     if is_sum(mixture):
         return cheapest_change(mixture, x, rows, answer, ("largest", weights), None, deadline, seed)
-    question = Question(mixture, x, rows, answer, ("largest", weights), deadline)
+    cost: tuple[Kind, dict[str, float]] = ("largest", weights)
+    question: Question | SoftQuestion
+    if is_soft(mixture):
+        question = SoftQuestion(mixture, x, rows, answer, cost, deadline)
+        if not question.is_clear:
+            return Unknown(reason=TIED_HERE, effort={"seconds": deadline.seconds})
+    else:
+        question = Question(mixture, x, rows, answer, cost, deadline)
     best = next((y for y in question.random_rows(seed) if question.shows(y)), None)
     best = question.any_row() if best is None else best
     if isinstance(best, str):
@@ -82,7 +90,7 @@ def _nearest_by_largest(
         return question.proved_within(None, None)
     near, far = 0.0, float(question.cost(best))
     whole = all(part.column.kind != "number" for part in rows.values)
-    while far - near > (0.5 if whole and far >= 1.0 else _GAP * max(1.0, far)) and far > 0.0:
+    while far - near > (0.5 if whole and far >= 1.0 else _least_gap(mixture, far)) and far > 0.0:
         middle = near + (far - near) / 2.0
         if not near < middle < far:  # no float64 number is between them
             break
@@ -96,3 +104,8 @@ def _nearest_by_largest(
     if whole and far >= 1.0:
         near = math.nextafter(far, 0.0)
     return question.proved_within(near if far > 0.0 else 0.0, question.with_few_changes(best))
+
+
+def _least_gap(mixture: Mixture, distance: float) -> float:
+    """How close two bounds of a distance are to be."""
+    return TOLERANCE * distance if is_soft(mixture) else _GAP * max(1.0, distance)

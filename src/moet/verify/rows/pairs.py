@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.errors import InputError
-from moet.model.file import digest
+from moet.model.file import as_mixture, digest
 from moet.model.mixture import Mixture
-from moet.verify.arguments import CPU_LIMIT, is_sum, known_labels
+from moet.verify.arguments import CPU_LIMIT, is_soft, is_sum, known_labels
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -25,9 +25,12 @@ from moet.verify.limits import Deadline
 from moet.verify.result import Proved, Refuted, Unknown
 from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
-from moet.verify.rows.questions import TRIES, decidable_model, different, refuted, unknown_reason
+from moet.verify.rows.questions import TRIES, different, refuted, unknown_reason
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
+from moet.verify.soft.pairs import search_pairs
+from moet.verify.soft.voters import doubt_of
+from moet.verify.sums.exact import ExactSum
 from moet.verify.sums.forest import sum_of, two_rows
 from moet.verify.sums.search import search_cases
 
@@ -56,7 +59,6 @@ def monotone(
     Parameters
     ----------
     model : Mixture, classifier, policy, model file or scikit-learn tree
-        A hard one, or a sum of trees: a soft one whose gate gives all experts the same weight.
     column : str
         A column of numbers, integers, ordered categories, or yes and no.
     domain : Box, optional
@@ -80,7 +82,7 @@ def monotone(
     >>> verify.monotone(model, "Duration", answer="bad").checked
     True
     """
-    mixture = decidable_model(model)
+    mixture = as_mixture(model)
     (wanted,) = known_labels([answer], [mixture])
     if direction not in ("increasing", "decreasing"):
         raise InputError(f"direction must be increasing or decreasing, got {direction!r}")
@@ -132,7 +134,7 @@ def ignores(
     >>> sorted(verify.ignores(model, ["Duration"]).answers)
     ['bad', 'good']
     """
-    mixture = decidable_model(model)
+    mixture = as_mixture(model)
     if isinstance(columns, str):
         raise InputError(f"expected a list of columns, got {columns!r}: write [{columns!r}]")
     names = list(dict.fromkeys(columns))
@@ -171,14 +173,15 @@ class _Pair:
         self._mixture, self._rows, self._groups, self._bad, self._seed = mixture, rows, groups, bad, seed
         self._schema = schema_of_model(mixture)
         self._space = Space(rows, free, order)
-        self._exact = sum_of(mixture).exact if is_sum(mixture) else ExactMixture(mixture)
+        self._exact = _exact_of(mixture)
+        self._doubt = doubt_of(mixture, *rows.bounds()) if self._exact is None else 0.0
         self._labels = mixture.classes.tolist()
 
     def answered(self, kind: str, claim: dict[str, Any], deadline: Deadline) -> Proved | Refuted | Unknown:
         """Search for a pair; if there is none, have the proof checked."""
         low, high = self._rows.bounds()
-        is_votes = is_sum(self._mixture)
-        band = None if is_votes else float_band([self._mixture], low, high)
+        votes = is_soft(self._mixture)
+        band = None if votes else float_band([self._mixture], low, high)
         if may_overflow(self._mixture.gate_weights, self._mixture.gate_bias, low, high):
             return Unknown(reason=OVERFLOW, band=band)
         X = self._rows.sample(TRIES, np.random.default_rng(self._seed))
@@ -186,8 +189,8 @@ class _Pair:
         if found is not None:
             return self._refuted(found, band, {"seconds": deadline.seconds})
         certificate = Certificate(kind, {"model": digest(self._mixture), "rows": self._rows.claim()} | claim)
-        if is_votes:
-            return self._summed(certificate, X[0], deadline)
+        if votes:
+            return self._voted(certificate, X[0], deadline)
         copies = [Copy(self._mixture, self._groups[row], self._space, row, deployed=False) for row in (0, 1)]
         search = RowSearch(self._space, copies, self._bad, self._shows, deadline, certificate)
         z = search.counterexample()
@@ -202,8 +205,8 @@ class _Pair:
         proved = Proved(certificate=certificate, band=0.0 if is_exact else band, effort=effort, caveats=caveats)
         return confirmed(proved, self._mixture, deadline=deadline)
 
-    def _summed(self, certificate: Certificate, x: Floats, deadline: Deadline) -> Proved | Refuted | Unknown:
-        """The same of a sum of trees, case by case: the classes of two rows that may not be answered so."""
+    def _voted(self, certificate: Certificate, x: Floats, deadline: Deadline) -> Proved | Refuted | Unknown:
+        """The same where experts vote, case by case: the classes of two rows that may not be answered so."""
         n = len(self._labels)
         pairs = [
             (a, b)
@@ -212,17 +215,35 @@ class _Pair:
         ]
         if not self._space.orders:  # the two rows may be exchanged
             pairs = [(a, b) for a, b in pairs if a < b]
+        search = self._summed if is_sum(self._mixture) else self._weighed
+        found, effort = search(pairs, certificate, x, deadline)
+        if isinstance(found, str):
+            return Unknown(reason=found, effort=effort)
+        if found is not None:
+            return self._refuted(found, None, effort)
+        return confirmed(Proved(certificate=certificate, effort=effort), self._mixture, deadline=deadline)
+
+    def _summed(
+        self, pairs: list[tuple[int, int]], certificate: Certificate, x: Floats, deadline: Deadline
+    ) -> tuple[Floats | str | None, dict[str, float]]:
+        """Two rows that a sum of trees answers so, None if there are none, or why that is not known."""
         near = np.empty(self._space.n)
         for own in reversed(self._space.maps):
             near[own] = x
         forest = sum_of(self._mixture).over(self._space)
-        cases = [two_rows(a, b, n) for a, b in pairs]
+        cases = [two_rows(a, b, len(self._labels)) for a, b in pairs]
         found = search_cases(forest, cases, self._shows, deadline, certificate, near)
-        if found.point is not None:
-            return self._refuted(found.point, None, found.effort)
-        if found.reason is not None:
-            return Unknown(reason=found.reason, effort=found.effort)
-        return confirmed(Proved(certificate=certificate, effort=found.effort), self._mixture, deadline=deadline)
+        return found.reason if found.point is None else found.point, found.effort
+
+    def _weighed(
+        self, pairs: list[tuple[int, int]], certificate: Certificate, x: Floats, deadline: Deadline
+    ) -> tuple[Floats | str | None, dict[str, float]]:
+        """The same of experts whose votes the gate weighs."""
+
+        def shows(Z: Floats) -> NDArray[np.bool_]:
+            return np.array([self._shows(z) for z in Z])
+
+        return search_pairs(self._mixture, self._space, pairs, deadline, certificate, shows)
 
     def _random(self, X: Floats) -> Floats | None:
         """A pair of random rows that shows it."""
@@ -245,18 +266,31 @@ class _Pair:
         """Whether a pair of possible rows is a counterexample, in exact arithmetic and as deployed."""
         if any(z[i] > z[j] for i, j in self._space.orders):
             return False
-        deployed, exact = [], []
-        for own, group in zip(self._space.maps, self._groups, strict=True):
-            x = z[own]
-            if x not in self._rows:
-                return False
-            deployed.append(1 << int(group[self._labels.index(self._mixture.predict(x[None, :]).tolist()[0])]))
-            exact.append(1 << int(group[self._exact.answer(exactly(x.tolist()))]))
-        return self._bad(*deployed) and self._bad(*exact)
+        X = np.array([z[own] for own in self._space.maps])
+        if not all(x in self._rows for x in X):
+            return False
+        votes = self._mixture.votes(X)
+        deployed = votes.argmax(axis=1).tolist()
+        if self._exact is None:
+            second, first = np.sort(votes, axis=1)[:, -2:].T
+            return bool(np.all(first - second > self._doubt)) and self._is_bad(deployed)
+        return self._is_bad(deployed) and self._is_bad([self._exact.answer(exactly(x.tolist())) for x in X])
+
+    def _is_bad(self, answers: list[int]) -> bool:
+        """Whether two rows must not be answered with these classes."""
+        a, b = (1 << int(group[c]) for group, c in zip(self._groups, answers, strict=True))
+        return self._bad(a, b)
 
     def _refuted(self, z: Floats, band: float | None, effort: dict[str, float]) -> Refuted:
         points = tuple(z[own] for own in self._space.maps)
         return refuted(self._mixture, self._schema, points, band, effort)
+
+
+def _exact_of(mixture: Mixture) -> ExactSum | ExactMixture | None:
+    """What answers in exact arithmetic; None where that takes exponentials."""
+    if is_soft(mixture):
+        return sum_of(mixture).exact if is_sum(mixture) else None
+    return ExactMixture(mixture)
 
 
 def _share(mixture: Mixture, rows: Domain, names: list[str], X: Floats, rng: np.random.Generator) -> float:

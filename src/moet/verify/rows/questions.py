@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moet.errors import InputError
-from moet.model.file import as_mixture, digest
+from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.model.schema import Schema
-from moet.model.text import how_to_harden
 from moet.verify.arguments import is_soft, is_sum
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
@@ -26,6 +24,7 @@ from moet.verify.rounding import OVERFLOW, may_overflow
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model, with_table
 from moet.verify.rows.search import Copy, RowSearch
 from moet.verify.rows.space import Space
+from moet.verify.soft.questions import search_soft
 from moet.verify.sums.forest import SumOfTrees, one_row, sum_of
 from moet.verify.sums.search import search_cases
 
@@ -38,18 +37,6 @@ TRIES = 4000
 def different(a: int, b: int) -> bool:
     """Whether groups, given as bits, may differ."""
     return a != b or bool(a & (a - 1))
-
-
-def decidable_model(model: Any) -> Mixture:
-    """The mixture that a model is or holds, if one expert alone answers, or all with the same weight."""
-    mixture = as_mixture(model)
-    if is_soft(mixture) and not is_sum(mixture):
-        raise InputError(
-            "questions about possible rows are about hard models and sums of trees, and this one is soft, with a gate "
-            f"that is not uniform; {how_to_harden(mixture)}, or boost one with "
-            "MoETClassifier(training='boosting', max_iter=0)"
-        )
-    return mixture
 
 
 def always_rows(
@@ -96,6 +83,12 @@ def search_row(
         return z in rows and mixture.predict(z[None, :]).tolist()[0] in wrong
 
     space = Space(rows)
+    if is_soft(mixture) and trees is None:
+
+        def answered(Z: Floats) -> NDArray[np.bool_]:
+            return np.array([shows(z) for z in Z])
+
+        return search_soft(mixture, space, forbidden, deadline, certificate, answered)
     if trees is not None:
         cases = [one_row(int(c), len(forbidden)) for c in np.flatnonzero(forbidden)]
         outcome = search_cases(trees.over(space), cases, shows, deadline, certificate, X[0])

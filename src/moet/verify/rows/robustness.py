@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from moet.errors import InputError
-from moet.model.file import digest
+from moet.model.file import as_mixture, digest
 from moet.progress import progress_bar
-from moet.verify.arguments import CPU_LIMIT, is_sum
+from moet.verify.arguments import CPU_LIMIT, is_soft, is_sum
 from moet.verify.box import Box
 from moet.verify.checker.certificate import Certificate
 from moet.verify.confirm import confirmed
@@ -20,11 +20,11 @@ from moet.verify.limits import Deadline
 from moet.verify.result import Proved
 from moet.verify.rows.balls import Balls
 from moet.verify.rows.domain import Domain, rows_of, schema_of_model
-from moet.verify.rows.questions import decidable_model, search_row
+from moet.verify.rows.questions import search_row
 from moet.verify.sums.forest import sum_of
 
-_TRIES, _TRIES_OF_SUMS = 200, 20
-"""Random rows among which a counterexample is looked for first; those of many trees cost more than a look at a box."""
+_TRIES, _TRIES_OF_VOTES = 200, 20
+"""Random rows among which a counterexample is looked for first; where experts vote a look at a box costs less."""
 
 
 def robust(
@@ -43,7 +43,6 @@ def robust(
     Parameters
     ----------
     model : Mixture, classifier, policy, model file or scikit-learn tree
-        A hard one, or a sum of trees: a soft one whose gate gives all experts the same weight.
     table : DataFrame, or array of features
         The rows.
     radius : float or mapping
@@ -74,7 +73,7 @@ def robust(
     >>> found.kept.tolist(), sorted(found.changed), found.checked
     ([True, True, False, False, True, True], [2, 3], True)
     """
-    mixture = decidable_model(model)
+    mixture = as_mixture(model)
     schema = schema_of_model(mixture)
     X = schema.encode(table) if hasattr(table, "columns") else mixture._rows(table)
     rows = rows_of(domain, mixture)
@@ -86,8 +85,9 @@ def robust(
     certificate = Certificate("robust", claim | {"table": [], "answers": []})
     labels, start = mixture.classes.tolist(), Deadline()
     codes = np.array([labels.index(answer) for answer in answers.tolist()], dtype=np.intp)
-    tries = _TRIES if trees is None else _TRIES_OF_SUMS
-    plain = repeat(None) if trees is not None else Balls(mixture, rows, sizes).proofs(X, codes)
+    votes = is_soft(mixture)
+    tries = _TRIES_OF_VOTES if votes else _TRIES
+    plain = repeat(None) if votes else Balls(mixture, rows, sizes).proofs(X, codes)
     with progress_bar("moet verify --robust", len(X), shown=verbose) as advance:
         for i, (x, code, proof) in enumerate(zip(X, codes.tolist(), plain, strict=False)):
             found: Any = None

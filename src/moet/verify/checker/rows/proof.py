@@ -26,8 +26,9 @@ from moet.verify.checker.inputs.agreement import read_multipliers
 from moet.verify.checker.meter import Meter, cost
 from moet.verify.checker.rows import claims
 from moet.verify.checker.rows.body import Body, Space
-from moet.verify.checker.rows.costs import Costs
+from moet.verify.checker.rows.costs import Costs, limited
 from moet.verify.checker.rows.gate import Condition, Gate, Weights
+from moet.verify.checker.soft.proof import all_vote, check_soft_rows
 from moet.verify.checker.sums.equivalence import are_sums, check_row_equivalent
 from moet.verify.checker.sums.proof import check_sum_of_rows, is_sum
 
@@ -86,8 +87,11 @@ def check_rows(certificate: Certificate, models: Sequence[PlainModel], meter: Me
         check_row_equivalent(claims.row_equivalent(plain(certificate.claim), *models), models, records)
         records.finish()
         return
+    if all_vote(models):
+        check_soft_rows(certificate, models, meter)
+        return
     if not all(model.is_hard for model in models):
-        raise CertificateError("the proof is about a hard mixture, but this model predicts softly")
+        raise CertificateError("the proof is about a hard mixture, but one of the models predicts softly")
     for model in models:
         meter.hold(len(model.bias) ** 2 * (len(model.feature_names) + 1))
     claim, records = plain(certificate.claim), certificate.records(meter)
@@ -149,25 +153,17 @@ def _check_ignores(document: Any, models: Sequence[PlainModel], records: Records
 def _check_recourse(document: Any, models: Sequence[PlainModel], records: Records) -> None:
     (model,) = models
     claim = claims.recourse(document, model)
-    rows = claim.rows
-    costs = None
-    if claim.at_least is not None:
-        if claim.cost.kind == "largest":
-            if set(claim.cost.weights) != {Fraction(1)} or claim.at_least < 0:
-                raise CertificateError("the largest change is one without weights, and not negative")
-            if claim.at_least == 0:  # nothing is claimed
-                return
-            rows = claims.ball(rows, claim.row, [claim.at_least] * len(rows))
-        else:
-            costs = Costs(claim)
+    about = limited(claim)
+    if about is None:
+        return
     if claim.answer is None:
         own = _answer(model, claim.row)
         groups = [int(k != own) for k in range(len(model.classes))]
     else:
         groups = [int(typed(label) == typed(claim.answer)) for label in model.classes]
-    space = Space(rows, models, None, None, claim.row)
+    space = Space(about.rows, models, None, None, claim.row)
     copy = _copy(model, groups, space, 0, records, deployed=False)
-    _walk(records, space, [copy], lambda a: bool(a & 2), costs)
+    _walk(records, space, [copy], lambda a: bool(a & 2), about.costs)
 
 
 def _check_robust(document: Any, models: Sequence[PlainModel], records: Records) -> None:

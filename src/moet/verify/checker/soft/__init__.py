@@ -1,0 +1,1 @@
+"""Proofs about possible rows that soft models answer."""

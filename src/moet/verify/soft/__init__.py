@@ -1,0 +1,1 @@
+"""Questions about possible rows that soft models answer, whatever their gates are."""
