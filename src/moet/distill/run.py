@@ -62,12 +62,13 @@ class Settings:
     digits: int | None
     seed: int
     workers: int
+    worst_of: int = 1
 
     def check(self, iterations: int) -> None:
         """Complain about what cannot be done, before anything is played."""
         counts = {"iterations": iterations} | {
             name: getattr(self, name)
-            for name in ("rollouts_per_iteration", "max_samples", "selection_episodes", "workers")
+            for name in ("rollouts_per_iteration", "max_samples", "selection_episodes", "workers", "worst_of")
         }
         for name, count in counts.items():
             if count < 1:
@@ -140,7 +141,8 @@ class Run:
             if number == 0:
                 warn_if_seed_is_forgotten(self.task, self._played, self._training_seeds(0))
                 warn_if_useless(self.task, self._played, self._training_seeds(0))
-        return self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration)
+        rollouts = self.settings.rollouts_per_iteration
+        return self._label(self._played.worst(rollouts), first_episode=number * rollouts)
 
     def _play_both(self, player: Policy | Teacher, seeds: list[int], following: list[int]) -> tuple[Episodes, Episodes]:
         """What a student is judged on, and what the next one learns from."""
@@ -186,9 +188,10 @@ class Run:
     def _winner(self, finals: Sequence[_Final]) -> int:
         """The best of them; those whose rewards luck may have ordered play on."""
         running = dict(enumerate(finals))
+        worst = float(min(final.episodes.returns.min() for final in finals))
         for most, times in OVERTIME:
             ranked = self._ranked(running)
-            close = undecided([running[k].episodes.returns for k in ranked[:most]])
+            close = undecided([running[k].episodes.returns for k in ranked[:most]], worst)
             if len(close) < 2 or self.settings.selection == "fidelity_then_size":
                 return ranked[0]
             running = {k: self._played_on(running[k], times) for k in sorted(ranked[place] for place in close)}
@@ -221,15 +224,15 @@ class Run:
         own = final.episodes.returns[: len(seeds)]
         warn_if_far_below(policy, final.score.fidelity, own, teacher, lambda: reward_of_chance(self.task, seeds))
 
-    def _final(self, model: Any) -> _Final:
-        episodes = self._play(Policy(model, self.task), self._final_seeds())
+    def _final(self, model: Any, count: int | None = None) -> _Final:
+        episodes = self._play(Policy(model, self.task), self._final_seeds(count))
         return _Final(model, self._score(model, episodes), episodes)
 
-    def _final_seeds(self) -> list[int]:
-        return self._seeds(Purpose.FINAL_SELECTION, FINAL_EPISODES * self.settings.selection_episodes)
+    def _final_seeds(self, count: int | None = None) -> list[int]:
+        return self._seeds(Purpose.FINAL_SELECTION, count or FINAL_EPISODES * self.settings.selection_episodes)
 
     def _shortened(self, final: _Final) -> _Final:
-        """The same policy with short numbers, judged on the same episodes.
+        """The same policy with short numbers, judged on the same episodes, overtime included.
 
         By default it may lose one standard error of the reward, and a share of TOLERANCE of fidelity and of the answers
         on the states it met, of which none was trained on.
@@ -237,7 +240,7 @@ class Run:
         digits = self.settings.digits
         states = self.task.view(final.episodes.observations)
         for model in shortened(final.model, states, digits):
-            short = self._final(model)
+            short = self._final(model, len(final.episodes.returns))
             if digits is not None or (
                 short.score.reward >= final.score.reward - final.score.reward_error
                 and short.score.fidelity >= final.score.fidelity - TOLERANCE
@@ -277,8 +280,9 @@ class Run:
         return episode_seeds(self.settings.seed, purpose, count, start)
 
     def _training_seeds(self, number: int) -> list[int]:
-        count = self.settings.rollouts_per_iteration
-        return self._seeds(Purpose.TRAINING, count, start=number * count)
+        """Of the episodes that are played before an iteration; a student plays more than the next one learns from."""
+        count = self.settings.rollouts_per_iteration * self.settings.worst_of
+        return self._seeds(Purpose.TRAINING, count if number else self.settings.rollouts_per_iteration, number * count)
 
     def _play(self, player: Policy | Teacher, seeds: list[int], task: Task | None = None) -> Episodes:
         return play(player.act, task or self.task, seeds, self.settings.workers)
