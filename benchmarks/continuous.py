@@ -48,7 +48,6 @@ class Plan:
     selection: int = 50
     rule: Selection = "reward"
     tree: int = 0
-    worst_of: int = 1
 
     @property
     def key(self) -> str:
@@ -76,7 +75,7 @@ def plans() -> list[Plan]:
               for seed in range(3)]  # fmt: skip
     found += [Plan("swimmer", "bundled", "Swimmer-v5", 1, 0, seed, iterations=3, rollouts=2, selection=3)
               for seed in range(3)]  # fmt: skip
-    found += [Plan("walker", f"a2c_{walker}", walker, 3, 0, seed, iterations=6, rollouts=5, selection=8, worst_of=8)
+    found += [Plan("walker", f"a2c_{walker}", walker, 3, 0, seed, iterations=6, rollouts=5, selection=25)
               for seed in range(3)]  # fmt: skip
     cheetah = "HalfCheetah-v5"
     found += [Plan("cheetah", f"crossq_{cheetah}", cheetah, experts, depth, 0, "uniform", 10, 4, 0, 8, "reward", tree)
@@ -122,7 +121,6 @@ def row(plan: Plan) -> dict:
     run = distill(
         teacher, plan.env, student_of(plan), iterations=plan.iterations, rollouts_per_iteration=plan.rollouts,
         importance=plan.importance, selection=plan.rule, selection_episodes=plan.selection, seed=plan.seed,
-        worst_of=plan.worst_of,
     )  # fmt: skip
     seconds = time.process_time() - begin
     guided = play_report(checked(teacher, run.policy.task), run.policy.task, MANY.get(plan.env, EPISODES), REPORT)

@@ -12,8 +12,6 @@ from sklearn.tree import DecisionTreeRegressor
 from moet import MoETClassifier, MoETRegressor, RegressionMixture, load, save
 from moet.distill import Policy, Teacher, distill, evaluate
 from moet.envs import resolve
-from moet.envs.rollout import play
-from moet.envs.seeds import Purpose, episode_seeds
 from moet.errors import InputError, MoetWarning, TaskError, TeacherError
 
 AGENTS = Path(os.environ.get("MOET_AGENTS", "missing"))
@@ -76,28 +74,6 @@ def test_a_run_is_repeated_to_the_bit_and_goes_on_from_its_checkpoint(tmp_path):
     assert whole.policy.mixture == rest.policy.mixture
     assert len(first.history) == 1
     assert 0 < whole.score.fidelity < 1
-
-
-def test_the_worst_of_many_episodes_are_learned_from(tmp_path):
-    teacher = Teacher.from_callable(swing, low=[-2], high=[2])
-    options = SHORT | {"iterations": 3, "worst_of": 4}
-    whole, _, rest = (
-        distill(teacher, "Pendulum-v1", MoETRegressor(1, 0), **(options | more))
-        for more in ({}, {"iterations": 2, "checkpoint": tmp_path}, {"checkpoint": tmp_path})
-    )
-    assert whole.policy.mixture == rest.policy.mixture
-    assert np.unique(whole.data.episode).tolist() == list(range(6))
-    pendulum, first = resolve("Pendulum-v1"), Policy.of(_law_of(whole.data, 400), resolve("Pendulum-v1"))
-    played = play(first.act, pendulum, episode_seeds(0, Purpose.TRAINING, 8, 8))
-    learned = whole.data.features[400:800]
-    assert np.array_equal(learned, played.worst(2).observations)
-
-
-def _law_of(data, rows):
-    """What the first iteration fitted."""
-    weight, bounds = np.ones(rows), {"low": -2.0, "high": 2.0, "random_state": 0}
-    law = MoETRegressor(1, 0, **bounds)
-    return law.fit(data.features[:rows], data.actions[:rows], weight, groups=data.episode[:rows]).mixture_
 
 
 def test_any_regressor_is_a_student_and_its_answers_are_cut_at_the_bounds():

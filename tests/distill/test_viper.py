@@ -188,7 +188,6 @@ def test_a_teacher_of_another_task_is_refused(student):
     [
         ({"iterations": 0}, "iterations must be at least 1, got 0"),
         ({"max_samples": 0}, "max_samples must be at least 1"),
-        ({"worst_of": 0}, "worst_of must be at least 1"),
         ({"importance": "max"}, "importance must be one of q_gap, uniform, got 'max'"),
         ({"selection": "best"}, "selection must be one of reward"),
         ({"seed": -1}, "seed must not be negative"),

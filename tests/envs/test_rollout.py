@@ -60,16 +60,6 @@ def test_episodes_played_together_split_into_those_played_apart(count):
                 assert np.array_equal(getattr(part, name), getattr(alone, name))
 
 
-@pytest.mark.parametrize("count", range(1, len(SEEDS) + 2))
-def test_the_worst_episodes_are_whole_and_in_order(count):
-    whole = play(push_right_when_leaning, TASK, SEEDS)
-    worst = whole.worst(count)
-    kept = sorted(np.argsort(whole.returns, kind="stable")[:count])
-    alone = play(push_right_when_leaning, TASK, [SEEDS[k] for k in kept])
-    for name in alone.__dataclass_fields__:
-        assert np.array_equal(getattr(worst, name), getattr(alone, name))
-
-
 @pytest.mark.processes
 def test_the_result_does_not_depend_on_the_workers():
     leaves = [Tree.leaf([1.0, 0.0]), Tree.leaf([0.0, 1.0])]

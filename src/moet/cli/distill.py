@@ -87,10 +87,6 @@ def distill(
     rollouts: Annotated[
         int | None, typer.Option(min=1, help="Episodes played in each round.", show_default="10; 5 of robots")
     ] = None,
-    worst_of: Annotated[
-        int,
-        typer.Option(min=1, help="Times as many episodes are played in a round, and the worst are learned from."),
-    ] = 1,
     max_samples: Annotated[int, typer.Option(min=1, help="Largest number of rows a student is fitted on.")] = 200_000,
     importance: Annotated[
         Importance | None,
@@ -172,7 +168,6 @@ def distill(
             prediction="soft" if hard is False else "hard",
             iterations=iterations,
             rollouts_per_iteration=rollouts,
-            worst_of=worst_of,
             max_samples=max_samples,
             importance=None if importance is None else importance.value,
             weighting=weighting.value,

@@ -62,13 +62,12 @@ class Settings:
     digits: int | None
     seed: int
     workers: int
-    worst_of: int = 1
 
     def check(self, iterations: int) -> None:
         """Complain about what cannot be done, before anything is played."""
         counts = {"iterations": iterations} | {
             name: getattr(self, name)
-            for name in ("rollouts_per_iteration", "max_samples", "selection_episodes", "workers", "worst_of")
+            for name in ("rollouts_per_iteration", "max_samples", "selection_episodes", "workers")
         }
         for name, count in counts.items():
             if count < 1:
@@ -141,8 +140,7 @@ class Run:
             if number == 0:
                 warn_if_seed_is_forgotten(self.task, self._played, self._training_seeds(0))
                 warn_if_useless(self.task, self._played, self._training_seeds(0))
-        rollouts = self.settings.rollouts_per_iteration
-        return self._label(self._played.worst(rollouts), first_episode=number * rollouts)
+        return self._label(self._played, first_episode=number * self.settings.rollouts_per_iteration)
 
     def _play_both(self, player: Policy | Teacher, seeds: list[int], following: list[int]) -> tuple[Episodes, Episodes]:
         """What a student is judged on, and what the next one learns from."""
@@ -280,9 +278,8 @@ class Run:
         return episode_seeds(self.settings.seed, purpose, count, start)
 
     def _training_seeds(self, number: int) -> list[int]:
-        """Of the episodes that are played before an iteration; a student plays more than the next one learns from."""
-        count = self.settings.rollouts_per_iteration * self.settings.worst_of
-        return self._seeds(Purpose.TRAINING, count if number else self.settings.rollouts_per_iteration, number * count)
+        count = self.settings.rollouts_per_iteration
+        return self._seeds(Purpose.TRAINING, count, start=number * count)
 
     def _play(self, player: Policy | Teacher, seeds: list[int], task: Task | None = None) -> Episodes:
         return play(player.act, task or self.task, seeds, self.settings.workers)

@@ -45,7 +45,6 @@ def distill(
     features: FeatureFunction | None = None,
     seed: int = 0,
     workers: int = 1,
-    worst_of: int = 1,
     checkpoint: str | Path | Store | None = None,
     prove: System | None = None,
     steps: int | None = None,
@@ -102,9 +101,6 @@ def distill(
         Seed of everything random. Episodes for training, selection and :func:`~moet.distill.evaluate` never coincide.
     workers : int
         Processes to spread episodes over; worth it for slow environments only. The result does not depend on it.
-    worst_of : int
-        Times as many episodes as are learned from, that a student plays before each iteration; the next one learns from
-        those with the least reward. With 8 of a robot that falls once in fifty walks its rare falls are learned from.
     checkpoint : path or Store, optional
         Folder, or another place, to save each iteration in. A run that finds what it saved goes on from there, with the
         same result as one that was never stopped.
@@ -147,9 +143,7 @@ def distill(
     teacher = checked(teacher, task)
     matters = importance or ("uniform" if teacher.critic is None else "q_gap")
     iterations, rollouts, judged_on = _rounds(task, iterations, rollouts_per_iteration, selection_episodes)
-    settings = Settings(
-        rollouts, max_samples, matters, weighting, selection, judged_on, digits, seed, workers, worst_of
-    )
+    settings = Settings(rollouts, max_samples, matters, weighting, selection, judged_on, digits, seed, workers)
     settings.check(iterations)
     if student is not None and budget is not None:
         raise InputError("budget is for finding a size; a given student takes as long as its iterations")

@@ -51,24 +51,6 @@ class Episodes:
         """These episodes, and then the others."""
         return _joined([self, others])
 
-    def worst(self, count: int) -> Episodes:
-        """The ``count`` episodes of the least return, in the order in which they were played.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> steps = np.arange(6.0)
-        >>> played = Episodes(steps[:, None], steps, steps, np.array([3, 1, 2]), np.array([3.0, 3.0, 1.0]))
-        >>> played.worst(2).observations[:, 0].tolist(), played.worst(2).lengths.tolist()
-        ([0.0, 1.0, 2.0, 4.0, 5.0], [3, 2])
-        """
-        if count >= len(self.returns):
-            return self
-        chosen = np.sort(np.argsort(self.returns, kind="stable")[:count])
-        steps = np.isin(self.number, chosen)
-        played = self.observations[steps], self.actions[steps], self.rewards[steps]
-        return Episodes(*played, self.lengths[chosen], self.returns[chosen])
-
     def split(self, count: int) -> tuple[Episodes, Episodes]:
         """The first ``count`` episodes, and the others."""
         steps = int(self.lengths[:count].sum())
