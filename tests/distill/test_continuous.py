@@ -9,7 +9,7 @@ import pytest
 from gymnasium.spaces import Box
 from sklearn.tree import DecisionTreeRegressor
 
-from moet import MoETClassifier, MoETRegressor, RegressionMixture, load, save
+from moet import MoETClassifier, MoETRegressor, RegressionMixture, RegressionTree, load, save
 from moet.distill import Policy, Teacher, distill, evaluate
 from moet.envs import resolve
 from moet.errors import InputError, MoetWarning, TaskError, TeacherError
@@ -167,6 +167,13 @@ class Reach(gymnasium.Env):
     def step(self, action):
         assert self.action_space.contains(action)
         return np.zeros(2, np.float32), float(action.sum()), True, False, {}
+
+
+def test_a_model_with_too_many_outputs_is_told_what_the_task_takes():
+    law = RegressionTree.leaf([0.0, 1.0], slope=[[0.0, 4.0, 1.0]] * 2)
+    model = RegressionMixture([[0.0] * 3], [0.0], [law], ["left", "right"])
+    with pytest.raises(TaskError, match=r"answers with left, right, Pendulum-v1 takes 1 number between .*: torque"):
+        evaluate(model, "Pendulum-v1", episodes=1)
 
 
 def test_actions_are_clipped_and_have_the_shape_that_the_environment_wants():

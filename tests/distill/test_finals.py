@@ -13,6 +13,7 @@ from moet.envs.rollout import Episodes
 from moet.envs.seeds import Purpose, episode_seeds
 
 EPISODES = 25
+SETTINGS = Settings(4, 1000, "uniform", "weight", "reward", EPISODES, None, 0, 1)
 ALL = OVERTIME[-1][1] * FINAL_EPISODES * EPISODES
 
 
@@ -88,4 +89,29 @@ def test_where_fidelity_decides_nobody_plays_on(finals):
 
 def test_a_difference_beyond_luck_is_decided():
     luck = np.random.default_rng(0).normal(size=200)
-    assert undecided([luck, luck + 1.0, -luck, luck]) == [0, 2]
+    assert undecided([luck, luck + 1.0, -luck, luck], luck.min()) == [0, 2]
+
+
+def test_who_has_not_crashed_yet_plays_on_where_another_one_crashed(finals):
+    first = FINAL_EPISODES * EPISODES
+    rash, safe = rewards(262, range(first, ALL, 40)), rewards(261)
+    assert finals(rash=rash, safe=safe) == ("rash", [])
+    winner, played = finals(rash=rash, safe=safe, poor=rewards(255, [7]))
+    assert winner == "safe"
+    assert ("poor", first) not in played
+
+
+def test_a_lead_that_one_crash_would_not_undo_is_decided():
+    ahead, behind = np.full(100, 262.0), np.full(100, 250.0)
+    assert undecided([ahead, behind], worst=0.0) == [0]
+    assert undecided([ahead[:10], behind[:10]], worst=0.0) == [0, 1]
+
+
+def test_short_numbers_are_judged_by_all_that_the_long_ones_played(teacher, monkeypatch):
+    run = Run(teacher, resolve("cartpole"), MoETClassifier(2, 0, prediction="hard"), SETTINGS)
+    run.iterate(last=True)
+    long = run._played_on(run._final(run.model(0)), 2)
+    counts = []
+    monkeypatch.setattr(run, "_play", lambda player, seeds: counts.append(len(seeds)) or long.episodes)
+    run._shortened(long)
+    assert set(counts) == {len(long.episodes.returns)} == {2 * FINAL_EPISODES * EPISODES}

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.tree import DecisionTreeRegressor
 
-from moet import MoETRegressor, RegressionMixture, load, save
+from moet import MoETClassifier, MoETRegressor, RegressionMixture, load, save
 from moet.errors import InputError
 from moet.model.regression.joint import Cases, Numbers, Space, mixture_error
 from moet.model.regression.leaves import Bounds
@@ -161,6 +161,16 @@ def test_bounds_must_hold_the_targets(bounds, reason):
 
 
 sums_overflow = pytest.mark.filterwarnings("ignore:.* encountered in reduce")  # scikit-learn's, where it looks for NaN
+
+
+def test_targets_say_which_estimator_takes_them():
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=r"targets are labels.* take a MoETClassifier"):
+        MoETRegressor().fit(X, list("ababab"))
+    with pytest.raises(ValueError, match=r"targets are labels.* take a MoETClassifier"):
+        MoETRegressor().fit(X, pd.Series(["good", "bad"] * 3))
+    with pytest.raises(ValueError, match=r"targets are numbers.* take a MoETRegressor"):
+        MoETClassifier().fit(X, X[:, 0] / 4)
 
 
 @sums_overflow

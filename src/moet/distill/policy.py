@@ -233,9 +233,9 @@ def _check_kind(model: Model, task: Task) -> None:
         )
     if isinstance(model, Mixture) and task.box is not None:
         raise TaskError(f"the model answers with labels, {task.name} takes {task.box.in_words()}; take a MoETRegressor")
-    if isinstance(model, RegressionMixture) and model.n_outputs != len(task.action_names):
+    if isinstance(model, RegressionMixture) and task.box is not None and model.n_outputs != len(task.box):
         raise TaskError(
-            f"the model has {model.n_outputs} outputs, an action of {task.name} {len(task.action_names)} numbers: "
+            f"the model answers with {', '.join(model.outputs)}, {task.name} takes {task.box.in_words()}: "
             f"{', '.join(task.action_names)}"
         )
 

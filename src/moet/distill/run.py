@@ -186,9 +186,10 @@ class Run:
     def _winner(self, finals: Sequence[_Final]) -> int:
         """The best of them; those whose rewards luck may have ordered play on."""
         running = dict(enumerate(finals))
+        worst = float(min(final.episodes.returns.min() for final in finals))
         for most, times in OVERTIME:
             ranked = self._ranked(running)
-            close = undecided([running[k].episodes.returns for k in ranked[:most]])
+            close = undecided([running[k].episodes.returns for k in ranked[:most]], worst)
             if len(close) < 2 or self.settings.selection == "fidelity_then_size":
                 return ranked[0]
             running = {k: self._played_on(running[k], times) for k in sorted(ranked[place] for place in close)}
@@ -221,15 +222,15 @@ class Run:
         own = final.episodes.returns[: len(seeds)]
         warn_if_far_below(policy, final.score.fidelity, own, teacher, lambda: reward_of_chance(self.task, seeds))
 
-    def _final(self, model: Any) -> _Final:
-        episodes = self._play(Policy(model, self.task), self._final_seeds())
+    def _final(self, model: Any, count: int | None = None) -> _Final:
+        episodes = self._play(Policy(model, self.task), self._final_seeds(count))
         return _Final(model, self._score(model, episodes), episodes)
 
-    def _final_seeds(self) -> list[int]:
-        return self._seeds(Purpose.FINAL_SELECTION, FINAL_EPISODES * self.settings.selection_episodes)
+    def _final_seeds(self, count: int | None = None) -> list[int]:
+        return self._seeds(Purpose.FINAL_SELECTION, count or FINAL_EPISODES * self.settings.selection_episodes)
 
     def _shortened(self, final: _Final) -> _Final:
-        """The same policy with short numbers, judged on the same episodes.
+        """The same policy with short numbers, judged on the same episodes, overtime included.
 
         By default it may lose one standard error of the reward, and a share of TOLERANCE of fidelity and of the answers
         on the states it met, of which none was trained on.
@@ -237,7 +238,7 @@ class Run:
         digits = self.settings.digits
         states = self.task.view(final.episodes.observations)
         for model in shortened(final.model, states, digits):
-            short = self._final(model)
+            short = self._final(model, len(final.episodes.returns))
             if digits is not None or (
                 short.score.reward >= final.score.reward - final.score.reward_error
                 and short.score.fidelity >= final.score.fidelity - TOLERANCE

@@ -64,18 +64,30 @@ def ranking(scores: Sequence[Score], selection: Selection) -> list[int]:
     return [int(k) for k in np.lexsort((-np.arange(len(scores)), *keys[::-1]))]
 
 
-def undecided(returns: Sequence[NDArray[np.float64]]) -> list[int]:
+def undecided(returns: Sequence[NDArray[np.float64]], worst: float) -> list[int]:
     """Who cannot be told from the first by what all earned in the same episodes, the first among them.
 
-    Those who earn the same in every episode are told apart by nothing that is played, and so they are left out.
+    Who has not crashed yet may still do so, and then it costs what no spread of good episodes tells: a lead is luck,
+    too, if a single episode that ends as the worst of all did would undo it. Those who earn the same in every episode
+    are told apart by nothing that is played, and so they are left out.
+
+    Parameters
+    ----------
+    returns : sequence of arrays
+        What each of them earned, the best first.
+    worst : float
+        The least that anybody earned in an episode, they or others.
 
     Examples
     --------
     >>> import numpy as np
     >>> safe, rash, poor = np.full(100, 260.0), np.append(np.full(99, 262.0), 10.0), np.full(100, 200.0)
-    >>> undecided([rash, safe, poor, rash])
+    >>> undecided([rash, safe, poor, rash], worst=10.0)
     [0, 1]
+    >>> undecided([safe + 1, safe, poor], worst=190.0), undecided([safe + 1, safe, poor], worst=10.0)
+    ([0], [0, 1])
     """
     leads = [returns[0] - other for other in returns[1:]]
-    luck = [CLEAR * lead.std() / np.sqrt(len(lead)) for lead in leads]
+    crash = np.median(returns[0]) - worst
+    luck = [max(CLEAR * lead.std() * np.sqrt(len(lead)), crash) / len(lead) for lead in leads]
     return [0, *(k for k, lead in enumerate(leads, 1) if abs(lead.mean()) <= luck[k - 1] and lead.any())]

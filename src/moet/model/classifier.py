@@ -29,6 +29,7 @@ from moet.model.rows import (
     group_numbers,
     in_units_of_mean_weight,
     refuse_no_weight,
+    refuse_numbers,
     rows_to_answer,
     rows_to_fit,
 )
@@ -275,6 +276,7 @@ class MoETClassifier(ClassifierMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Table, Columns, NDArray[np.int8]]:
         """The table that is learned from, the features of each of the user's columns, and directions of those kept."""
         features, y, self._schema = rows_to_fit(self, X, y)
+        refuse_numbers(y)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, features, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:

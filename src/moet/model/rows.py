@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, check_random_state, check_X_y, column_or_1d
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from moet.model.dataframes import is_table
@@ -52,6 +53,26 @@ def group_numbers(X: ArrayLike, groups: ArrayLike | None) -> NDArray[np.intp] | 
         return None
     check_consistent_length(X, groups)
     return np.unique(column_or_1d(groups), return_inverse=True)[1]
+
+
+def refuse_numbers(y: NDArray[Any]) -> None:
+    """Complain about targets that are numbers with fractions, of which none is a class."""
+    if type_of_target(y).startswith("continuous"):
+        raise ValueError(
+            "Unknown label type: the targets are numbers, a MoETClassifier answers with labels; take a MoETRegressor"
+        )
+
+
+def refuse_labels(y: Any) -> None:
+    """Complain about targets that are words, which are no numbers."""
+    if y is None or np.asarray(y).dtype.kind not in "USO":
+        return
+    try:
+        np.asarray(y).astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "the targets are labels, a MoETRegressor answers with numbers; take a MoETClassifier"
+        ) from None
 
 
 def refuse_no_weight(weight: NDArray[np.float64]) -> None:

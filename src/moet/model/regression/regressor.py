@@ -18,6 +18,7 @@ from moet.model.rows import (
     generator_of,
     group_numbers,
     in_units_of_mean_weight,
+    refuse_labels,
     refuse_no_weight,
     rows_to_answer,
     rows_to_fit,
@@ -160,6 +161,7 @@ class MoETRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Rows that belong together, such as those of one episode: they are held out together or not at all.
         """
         names = _names_of(y)
+        refuse_labels(y)
         X, y, schema = rows_to_fit(self, X, y, multi_output=True, y_numeric=True)
         self._one_column = np.ndim(y) == 1
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
