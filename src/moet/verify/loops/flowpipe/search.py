@@ -162,8 +162,7 @@ class FlowpipeSearch:
     def _together(self) -> Script | None:
         """All sets led at the same time, some put in one; None if that loses too much, or takes too long."""
         whole = self.deadline
-        self.follower.deadline = Deadline(None, _SHARE_TOGETHER * whole.left)
-        self.follower.cuts = True
+        self.follower.deadline, self.follower.cuts = Deadline(None, _SHARE_TOGETHER * whole.left), True
         try:
             return self._led_together([self._first_set(box) for box in self.system.first.boxes])
         except Stopped:
@@ -187,8 +186,7 @@ class FlowpipeSearch:
     def _first_set(self, box: Sequence[Side]) -> Points | None:
         """The part of a box in which runs begin, if there is one."""
         start = self._start(box)
-        n = len(start.middle)
-        begin = self._where_runs_begin(start, np.full(n, -1.0), np.full(n, 1.0))
+        begin = self._where_runs_begin(start, *np.outer((-1.0, 1.0), np.ones(len(start.middle))))
         return None if begin is None else self.follower.started(*_part(start, *begin))
 
     def _cut_where_it_jumps(self) -> Script:
@@ -269,7 +267,9 @@ class FlowpipeSearch:
             except Failed as failure:
                 step = self._step_of(failure)
                 helps, finer = previous is None or _is_better(failure, previous), pace.finer(step)
-                if not self._is_flow or finer is None or (pace.is_even(step) and not helps):
+                # sets that grow beyond all bounds may do so because of any coarse period before
+                helps = helps or (np.isinf(failure.excess) and not pace.is_even(step))
+                if not self._is_flow or finer is None or not helps:
                     raise previous or failure from None
                 previous, pace = failure, finer
                 continue
