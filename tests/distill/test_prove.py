@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moet import MoETClassifier
-from moet.distill import Teacher, distill
+from moet.distill import Teacher, distill, prove
 from moet.distill.prove import failing_run
 from moet.errors import InputError
 from moet.verify import Proved, check, systems
@@ -48,7 +48,9 @@ def test_for_some_steps():
     assert "0 to 30" in run.verdict.claim
 
 
-def test_an_agent_that_cannot_be_proved_comes_out_moved_or_behind_a_shield():
+def test_an_agent_that_cannot_be_proved_comes_out_moved_or_behind_a_shield(monkeypatch):
+    monkeypatch.setattr(prove, "FOR_FENCES", 5.0)
+    monkeypatch.setattr(prove, "FOR_WAYS", 5.0)
     run = distill(teacher(FALLS), "CartPole-v1", student(), prove=systems.cartpole(), **short())
     assert run.teacher_failure is not None
     assert run.candidates[0].verdict != "proved"
