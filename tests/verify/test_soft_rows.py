@@ -4,10 +4,14 @@ from array import array
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from random_tables import all_rows, random_schema, random_soft, replace_votes
+from verify_rows import attempt
 
 from moet import Box, Column, Mixture, MoETClassifier, Schema, Tree, verify
 from moet.errors import CertificateError
+from moet.model.file import digest
 from moet.verify.checker.certificate import Certificate
 from moet.verify.soft.changes import TOLERANCE
 from moet.verify.soft.search import BEYOND, KEEP, ORDERED, SPLIT, SURE
@@ -177,15 +181,9 @@ def test_a_proof_that_the_votes_are_in_order_does_not_hold_of_a_column_that_the_
     blind = PROOFS[2].certificate
     for column in ("Amount", "Age"):
         seeing = replace_gate(MODEL, np.array([[0.01, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]))
-        claim = blind.claim | {"column": column, "model": verify_digest(seeing)}
+        claim = blind.claim | {"column": column, "model": digest(seeing)}
         with pytest.raises(CertificateError):
             verify.check(blind.claiming("monotone", claim), seeing)
-
-
-def verify_digest(model):
-    from moet.model.file import digest
-
-    return digest(model)
 
 
 def test_certificates_come_back_from_their_files(tmp_path):
@@ -198,6 +196,13 @@ def test_time_that_is_up_is_no_proof():
     verdict = verify.always(MODEL, Box.where(MODEL, "Age <= 40"), ["bad"], cpu_limit=0.0)
     assert isinstance(verdict, verify.Unknown)
     assert "limit" in verdict.reason
+
+
+@settings(max_examples=20, deadline=None)
+@given(half=st.integers(0, 10**6))
+def test_no_verdict_about_a_small_table_is_wrong(half):
+    """All questions, against all rows of tables of whole numbers and categories."""
+    assert not [outcome for outcome in attempt(2 * half, "soft") if outcome.wrong]
 
 
 @pytest.mark.parametrize("seed", range(0, 20, 2))
