@@ -26,6 +26,13 @@ def test_wrong_limits_are_errors(timeout):
         Deadline(timeout)
 
 
+def test_a_part_of_a_deadline_ends_with_it_and_has_a_share_of_the_work():
+    assert Deadline(0.0, 100.0).part(0.5).passed
+    assert 45.0 < Deadline(None, 100.0).part(0.5).left <= 50.0
+    assert Deadline(1000.0, 100.0).part(0.5, 10.0).cpu_limit == 10.0
+    assert Deadline().part(0.5).left == np.inf
+
+
 def test_the_flag_of_compiled_code_is_raised_when_time_is_up():
     assert Deadline(0).flag[0]
     assert not Deadline(None).flag[0]

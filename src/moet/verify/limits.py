@@ -74,6 +74,10 @@ class Deadline:
         """Seconds until the deadline at the earliest, not below 0; infinite without one."""
         return max(0.0, min(self.timeout - self.seconds, self.cpu_limit - self.cpu_seconds))
 
+    def part(self, share: float, most: float = math.inf) -> Deadline:
+        """One for a share of what is left, at most so many seconds of CPU time, that does not outlast this one."""
+        return Deadline(max(0.0, self.timeout - self.seconds), min(most, share * self.left))
+
     @property
     def passed(self) -> bool:
         """Whether time is up; at once if a limit is 0."""

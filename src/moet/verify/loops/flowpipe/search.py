@@ -129,7 +129,7 @@ class FlowpipeSearch:
         if not is_long or not self.follower.acting.jumps:
             return None
         spec = [part._replace(end=None) for part in self.spec]
-        limit = Deadline(None, min(_MOST_FOR_EVER, _SHARE_FOR_EVER * self.deadline.left))
+        limit = self.deadline.part(_SHARE_FOR_EVER, _MOST_FOR_EVER)
         search = FlowpipeSearch(self.mixture, self.system, spec, limit, self.seed)
         try:
             verdict = search._confirmed(search._for_ever(search._start(self.system.initial)))
@@ -162,7 +162,7 @@ class FlowpipeSearch:
     def _together(self) -> Script | None:
         """All sets led at the same time, some put in one; None if that loses too much, or takes too long."""
         whole = self.deadline
-        self.follower.deadline, self.follower.cuts = Deadline(None, _SHARE_TOGETHER * whole.left), True
+        self.follower.deadline, self.follower.cuts = whole.part(_SHARE_TOGETHER), True
         try:
             return self._led_together([self._first_set(box) for box in self.system.first.boxes])
         except Stopped:
