@@ -59,7 +59,8 @@ def refuse_numbers(y: NDArray[Any]) -> None:
     """Complain about targets that are numbers with fractions, of which none is a class."""
     if type_of_target(y).startswith("continuous"):
         raise ValueError(
-            "Unknown label type: the targets are numbers, a MoETClassifier answers with labels; take a MoETRegressor"
+            "Unknown label type: continuous; the targets are numbers, and a MoETClassifier answers with labels: "
+            "take a MoETRegressor"
         )
 
 
