@@ -96,6 +96,8 @@ class Robust:
     >>> found = verify.robust(model, loans, {"Duration": 7})
     >>> found.share, found.changed[2]
     (0.6666666666666666, {'Duration': 31})
+    >>> print(found)
+    Robust: 4 of 6 rows keep their answers, 2 do not, and 0 are not decided
     """
 
     kept: NDArray[np.bool_]
@@ -106,6 +108,12 @@ class Robust:
     checked: bool
     claim: str | None
     effort: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """What came out, in one line; ``repr`` has all of its parts."""
+        kept, changed, unknown = int(self.kept.sum()), len(self.changed), len(self.unknown)
+        told = f"{kept} of {len(self.kept)} rows keep their answers, {changed} do not, and {unknown} are not decided"
+        return f"Robust: {told}"
 
     @property
     def share(self) -> float:
