@@ -75,7 +75,7 @@ def plans() -> list[Plan]:
               for seed in range(3)]  # fmt: skip
     found += [Plan("swimmer", "bundled", "Swimmer-v5", 1, 0, seed, iterations=3, rollouts=2, selection=3)
               for seed in range(3)]  # fmt: skip
-    found += [Plan("walker", f"a2c_{walker}", walker, 3, 0, seed, iterations=6, rollouts=5, selection=8)
+    found += [Plan("walker", f"a2c_{walker}", walker, 3, 0, seed, iterations=16, rollouts=5, selection=10)
               for seed in range(3)]  # fmt: skip
     cheetah = "HalfCheetah-v5"
     found += [Plan("cheetah", f"crossq_{cheetah}", cheetah, experts, depth, 0, "uniform", 10, 4, 0, 8, "reward", tree)

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from moet import MoETClassifier
@@ -14,6 +15,7 @@ from moet.envs import resolve
 from moet.envs.rollout import play
 from moet.errors import InputError
 
+ONE_EPISODE = Settings(1, 1000, "uniform", "weight", "reward", 1, None, 0, 1)
 QUICK = {"iterations": 8, "rollouts_per_iteration": 4, "selection_episodes": 5}
 
 
@@ -176,9 +178,20 @@ def test_where_games_repeat_students_learn_from_states_beside_their_track():
     assert run.score.reward == 1.0  # judged it is by the game itself
 
 
+@pytest.mark.filterwarnings("ignore::moet.errors.MoetWarning")  # to stand still is no good example
+def test_robots_are_learned_from_falls_too():
+    """A walk has plenty of numbers, so few walks are played, and hardly any falls of itself."""
+    walker, still = resolve("BipedalWalker-v3"), lambda rows: np.zeros((len(rows), 4))
+    guide = Teacher.from_callable(still, low=[-1] * 4, high=[1] * 4)
+    run = Run(guide, walker, LinearRegression(), ONE_EPISODE)
+    run.iterate(last=False)
+    calm, shoved = (play(still, task, range(5)) for task in (walker, run._training_task))
+    assert set(calm.lengths) != set(shoved.lengths)
+    assert not np.array_equal(calm.observations[:100], shoved.observations[:100])
+
+
 def test_games_of_their_own_are_played_as_they_are(teacher):
     task = resolve("cartpole")
-    settings = Settings(3, 1000, "uniform", "weight", "reward", 2, None, 0, 1)
-    run = Run(teacher, task, MoETClassifier(n_experts=2, max_depth=0, prediction="hard"), settings)
+    run = Run(teacher, task, MoETClassifier(n_experts=2, max_depth=0, prediction="hard"), ONE_EPISODE)
     run.iterate(last=False)
     assert run._training_task is task

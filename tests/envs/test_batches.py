@@ -1,11 +1,15 @@
 """What every batch must keep to, whoever plays the episodes."""
 
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moet.envs import Batch, resolve
+from moet.envs import Batch, Task, resolve
 from moet.envs.cut import cut_short
 from moet.envs.perturbation import perturbed
 from moet.errors import TaskError
@@ -99,8 +103,19 @@ def test_wrong_numbers_of_seeds_are_refused(name: str) -> None:
         batch.restart(np.array([True, True]), [3])
 
 
+def an_action(task: Task) -> st.SearchStrategy[Any]:
+    if task.box is None:
+        return st.integers(0, len(task.action_names) - 1)
+    return st.tuples(*(st.floats(low, high) for low, high in zip(task.box.low, task.box.high, strict=True)))
+
+
 @settings(max_examples=25)
-@given(st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5"]), st.booleans(), st.booleans(), st.data())
+@given(
+    st.sampled_from(["cartpole", "mountaincar", "pendulum", "gridworld-5", "Pendulum-v1"]),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
+)
 def test_restarts_and_drops_in_any_order_change_no_episode(
     name: str, is_perturbed: bool, is_cut: bool, data: st.DataObject
 ) -> None:
@@ -121,7 +136,7 @@ def test_restarts_and_drops_in_any_order_change_no_episode(
         elif running.any():
             batch.keep(running)
             rows, history = rows[running], [old for kept, old in zip(running, history, strict=True) if kept]
-        actions = np.array([data.draw(st.integers(0, len(task.action_names) - 1)) for _ in history])
+        actions = np.array([data.draw(an_action(task)) for _ in history])
         for (_, taken), action in zip(history, actions, strict=True):
             taken.append(action)
         rows, _, terminated, truncated = batch.step(actions)
@@ -133,3 +148,33 @@ def test_restarts_and_drops_in_any_order_change_no_episode(
         for action in taken:
             step = alone.step(np.array([action]))
         np.testing.assert_array_equal(step.observations[0], row)
+
+
+class Taken:
+    """A batch of Pendulum-v1 that keeps what was done in its first episode."""
+
+    def __init__(self) -> None:
+        self._batch = resolve("Pendulum-v1").batch()
+        self.actions: list[float] = []
+
+    def step(self, actions: np.ndarray) -> Any:
+        self.actions.append(float(actions[0, 0]))
+        return self._batch.step(actions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+
+def test_random_numbers_are_between_the_bounds_and_held_for_one_to_eight_steps() -> None:
+    taken = Taken()
+    batch = perturbed(replace(resolve("Pendulum-v1"), batch=lambda: taken), 0.1).batch()
+    batch.reset([0])
+    for _ in range(2_000):
+        batch.step(np.zeros((1, 1)))
+    runs = [(number, len(list(group))) for number, group in groupby(taken.actions)]
+    held = [steps for number, steps in runs if number]
+    assert set(held) == set(range(1, 9))
+    assert 100 < len(held) < 180  # a tenth of the steps in which nothing is held
+    random = [number for number, _ in runs if number]
+    assert -2 <= min(random) < -1.9
+    assert 1.9 < max(random) <= 2

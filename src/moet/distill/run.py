@@ -154,12 +154,13 @@ class Run:
         """The task as students play it to learn from.
 
         Where games repeat themselves, an action is random now and then: who knows a few games by heart is lost beside
-        their track, and who is judged by them is judged by luck. Long games are no longer than the longest of the
-        teacher: a student that keeps a ball in play for ever shows nothing new by it, and its states would outnumber
-        all others.
+        their track, and who is judged by them is judged by luck. So it is with robots, which play few episodes: a fall
+        begins in one walk of a hundred, and who has never seen how to catch it falls again. Long games are no longer
+        than the longest of the teacher: a student that keeps a ball in play for ever shows nothing new by it, and its
+        states would outnumber all others.
         """
         first = self.parts[0]
-        task = perturbed(self.task) if not self.task.continuous and games_repeat(first) else self.task
+        task = perturbed(self.task) if self.task.is_rich or games_repeat(first) else self.task
         return cut_short(task, int(np.bincount(first.episode).max())) if self.task.is_long else task
 
     def model(self, number: int) -> Any:

@@ -11,16 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moet.envs.box import ActionBox
 from moet.envs.task import Batch, Floats, Step, Task
 
 SHARE = 0.01
-"""Of the actions, that are random: enough to get off a track, too few to play badly."""
+"""Of the actions, with which chance takes over: enough to get off a track, too few to play badly."""
+
+HELD = 8
+"""Steps for which random numbers stay as they are, at most: of a single one a body with a mass notices nothing."""
 
 
 def perturbed(task: Task, share: float = SHARE) -> Task:
-    """The same task of a few actions, in which the environment now and then does something else than it is told.
+    """The same task, in which the environment now and then does something else than it is told.
 
-    An episode is the same whoever else is played beside it: what is random follows from its seed.
+    A random action of a few lasts one step; random numbers are held for one to eight. An episode is the same whoever
+    else is played beside it: what is random follows from its seed.
 
     Examples
     --------
@@ -34,35 +39,63 @@ def perturbed(task: Task, share: float = SHARE) -> Task:
     >>> len(set(play(left, perturbed(lake, 0.1), range(20)).lengths.tolist())) > 10
     True
     """
-    return replace(task, batch=partial(_Perturbed, task.batch, share, len(task.action_names)))
+    draw = partial(_choice, len(task.action_names)) if task.box is None else partial(_numbers, task.box)
+    return replace(task, batch=partial(_Perturbed, task.batch, share, draw))
+
+
+Draw = Callable[[np.random.Generator], tuple[int, Any]]
+"""How many steps chance decides, and what is done in them."""
+
+
+def _choice(count: int, chance: np.random.Generator) -> tuple[int, Any]:
+    return 1, chance.integers(count)
+
+
+def _numbers(box: ActionBox, chance: np.random.Generator) -> tuple[int, Any]:
+    return int(chance.integers(1, HELD + 1)), chance.uniform(box.low, box.high)
+
+
+class _Hand:
+    """What is done in one episode: what the environment is told, or what chance says."""
+
+    def __init__(self, share: float, draw: Draw, seed: int) -> None:
+        self._share, self._draw, self._chance = share, draw, np.random.default_rng(seed)
+        self._left, self._random = 0, None
+
+    def done(self, told: Any) -> Any:
+        if self._left == 0 and self._chance.random() < self._share:
+            self._left, self._random = self._draw(self._chance)
+        if self._left == 0:
+            return told
+        self._left -= 1
+        return self._random
 
 
 class _Perturbed:
-    """A :class:`~moet.envs.task.Batch` that takes a random action now and then."""
+    """A :class:`~moet.envs.task.Batch` in which chance takes over now and then."""
 
-    def __init__(self, batch: Callable[[], Batch], share: float, n_actions: int) -> None:
-        self._batch, self._share, self._n_actions = batch(), share, n_actions
-        self._chance: list[np.random.Generator] = []
+    def __init__(self, batch: Callable[[], Batch], share: float, draw: Draw) -> None:
+        self._batch, self._hand = batch(), partial(_Hand, share, draw)
+        self._hands: list[_Hand] = []
 
     def reset(self, seeds: Sequence[int]) -> Floats:
-        self._chance = [np.random.default_rng(seed) for seed in seeds]
+        self._hands = [self._hand(seed) for seed in seeds]
         return self._batch.reset(seeds)
 
     def step(self, actions: NDArray[Any]) -> Step:
         done = np.array(actions)
-        for k, chance in enumerate(self._chance):
-            if chance.random() < self._share:
-                done[k] = chance.integers(self._n_actions)
+        for k, hand in enumerate(self._hands):
+            done[k] = hand.done(done[k])
         return self._batch.step(done)
 
     def restart(self, finished: NDArray[np.bool_], seeds: Sequence[int]) -> Floats:
         observations = self._batch.restart(finished, seeds)  # which complains of a wrong number of seeds
         for k, seed in zip(np.flatnonzero(finished), seeds, strict=True):
-            self._chance[k] = np.random.default_rng(seed)
+            self._hands[k] = self._hand(seed)
         return observations
 
     def keep(self, running: NDArray[np.bool_]) -> None:
-        self._chance = list(compress(self._chance, running))
+        self._hands = list(compress(self._hands, running))
         self._batch.keep(running)
 
     def close(self) -> None:

@@ -200,10 +200,10 @@ class Task:
         """
         if self.is_long:
             return Rounds(8, 10, 2)
-        return Rounds(16, 5, 10) if self._is_rich else Rounds()
+        return Rounds(16, 5, 10) if self.is_rich else Rounds()
 
     @property
-    def _is_rich(self) -> bool:
+    def is_rich(self) -> bool:
         """Whether an episode shows many numbers to learn laws from."""
         if self.box is None or self.max_steps is None:
             return False
