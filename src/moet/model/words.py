@@ -103,6 +103,18 @@ def features_of_row(row: Any, schema: Schema) -> NDArray[np.float64] | None:
     return None
 
 
+def features_of_rows(rows: Any, schema: Schema) -> NDArray[np.float64] | None:
+    """Features of one row in the user's words, or of a list of them; None if these are anything else."""
+    listed = rows if isinstance(rows, list | tuple) else [rows]
+    if (
+        not listed
+        or hasattr(rows, "columns")
+        or not all(isinstance(row, str) or hasattr(row, "keys") for row in listed)
+    ):
+        return None
+    return np.array([features_of_row(row, schema) for row in listed])
+
+
 def read_rows(path: Path, schema: Schema) -> Any:
     """A table as the columns of a schema want it: what is a category stays text, even if it looks like a number."""
     from moet.table_file import read_table_file
