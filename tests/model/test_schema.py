@@ -10,7 +10,7 @@ from moet import Column, Mixture, MoETClassifier, Schema, Tree, load, save
 from moet.csv_file import read_csv
 from moet.errors import InputError, ModelError, ModelFileError, MoetWarning
 from moet.model.file import digest
-from moet.model.words import row_of_text
+from moet.model.words import features_of_row, row_of_text
 
 TABLE = pd.DataFrame(
     {
@@ -73,6 +73,14 @@ def test_a_classifier_of_a_table_answers_rows_of_it(tmp_path):
     assert digest(again) == digest(mixture)
     assert mixture.prune().schema == mixture.schema
     assert classifier.feature_names_in_.tolist() == list(TABLE.columns)
+
+
+def test_a_table_of_one_row_is_a_row():
+    mixture = fitted().mixture_
+    assert features_of_row(TABLE.iloc[[2]], mixture.schema).tolist() == mixture.schema.encode(TABLE)[2].tolist()
+    assert mixture.act(TABLE.iloc[[2]]) == mixture.act(TABLE.iloc[2])
+    with pytest.raises(InputError, match="one row is asked about, got a table of 4; take one of them"):
+        features_of_row(TABLE, mixture.schema)
 
 
 def test_a_schema_is_part_of_the_model():

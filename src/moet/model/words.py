@@ -95,6 +95,11 @@ def features_of_row(row: Any, schema: Schema) -> NDArray[np.float64] | None:
     """Features of a row in the user's words; None if it is an array of features already."""
     if isinstance(row, str):
         return schema.encode_row(row_of_text(row, schema))
+    if hasattr(row, "columns"):
+        if len(row) != 1:
+            raise InputError(f"one row is asked about, got a table of {len(row)}; take one of them")
+        only: NDArray[np.float64] = schema.encode(row)[0]
+        return only
     if hasattr(row, "keys"):
         return schema.encode_row(row)
     if isinstance(row, list | tuple) and len(row) == len(schema.columns):
