@@ -48,6 +48,23 @@ def test_a_gate_is_told_by_column_those_of_largest_influence_first():
     assert "score 1 = 1 + [Housing: (empty) +10, own -3] + 2*Savings + (2 columns of less influence)" in short
 
 
+@pytest.mark.parametrize(
+    ("feature", "threshold", "box", "branches"),
+    [
+        (0, 40.5, "Age", ["≤ 40", "≥ 41"]),
+        (1, 0.5, "Housing", ["is not (empty)", "is (empty)"]),
+        (3, 0.5, "Savings", ["is at most little", "is at least some"]),
+        (4, 0.0, "Married", ["is no", "is yes"]),
+        (5, -0.5, "Income", ["≤ −0.5", "> −0.5"]),
+    ],
+)
+def test_trees_are_drawn_in_columns(feature, threshold, box, branches):
+    tree = Tree([feature, -1, -1], [threshold, 0, 0], [1, -1, -1], [2, -1, -1], [[0.5, 0.5], [1, 0], [0, 1]])
+    (drawn,) = explain.drawn_trees(Mixture([[0.0] * 6], [0.0], [tree], ["bad", "good"], schema=SCHEMA))
+    assert drawn.nodes[0].text == box
+    assert [node.branch for node in drawn.nodes[1:]] == branches
+
+
 def test_of_many_categories_those_of_largest_numbers_are_told():
     """Forty countries filled half a page for every expert."""
     values = [f"c{k}" for k in range(12)]

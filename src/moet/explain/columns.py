@@ -31,6 +31,10 @@ class Columns:
             self._columns += [(column, k) for k in range(len(features))]
         self._places = schema.places
 
+    def name(self, feature: int) -> str:
+        """The column that a feature belongs to."""
+        return said(self._columns[feature][0].name)
+
     def tests(self, feature: int, threshold: float) -> tuple[str, str] | None:
         """What a row is that goes left, and one that goes right; None where the numbers themselves say it best."""
         column, k = self._columns[feature]
