@@ -3,12 +3,14 @@
     pip install interpret
     MOET_DATA=DIR python benchmarks/table_leaves.py [--splits 8] [--first 50000] [--made 100000] [--ebm] [fetal fetal3]
     MOET_DATA=DIR python benchmarks/table_leaves.py --sizes [--splits 3] [fetal]
+    MOET_DATA=DIR python benchmarks/table_leaves.py --many 60 [--splits 4] [fetal]
 
 Students learn what a large mixture answers (``DistilledClassifier``), of the table's rows and of as many as are
 ``--made`` of them. Of each kind the student "chosen" is the one, of at most 128 leaves, that answers most of 20,000
 further made rows as the large mixture does; "best on the test rows" is chosen by the labels it is judged by, among all
 of them: more than any choice can reach. With ``--sizes`` there are students of 16 to 2,048 leaves instead, and the same
-"of labels", fitted to the table alone. Accuracy on 15 % of the rows, the mean over splits, told after every split;
+"of labels", fitted to the table alone; with ``--many`` so many of either kind to choose from, each of which learns from
+20,000 of the made rows, drawn anew. Accuracy on 15 % of the rows, the mean over splits, told after every split;
 after ± the standard error of the difference from EBM.
 """
 
@@ -36,6 +38,9 @@ FURTHER = 20_000
 SIZES = ((2, 3), (4, 3), (4, 4), (8, 4), (8, 5), (16, 5), (32, 6))
 STARTS = ((4, 5, 0), (4, 5, 1), (8, 5, 1), (8, 5, 2))
 """Further mixtures of at most so many leaves, as a rule: experts, depth, seed."""
+MANY = ((8, 5), (4, 6), (16, 4))
+DRAWN = 20_000
+"""Rows that each of many students learns from."""
 LEAVES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 LEAST_ROWS = (1, 20)
 """Rows that a leaf of further trees has at least; by entropy as well as by Gini's impurity."""
@@ -85,6 +90,13 @@ def small_students() -> Iterator[tuple[str, Any]]:
             yield "", tree(MOST_LEAVES, least, criterion)
 
 
+def many_students(n: int) -> Iterator[tuple[str, Any]]:
+    """So many mixtures and as many trees, of several shapes."""
+    for k in range(n):
+        yield "", mixture(*MANY[k % len(MANY)], k)
+        yield "", tree(MOST_LEAVES, (1, 2, 5, 10)[k % 4], ("gini", "entropy")[k // 4 % 2])
+
+
 def students_of_all_sizes() -> Iterator[tuple[str, Any]]:
     for experts, depth in SIZES:
         yield f"mixture E{experts}-D{depth}", mixture(experts, depth, 0)
@@ -92,7 +104,9 @@ def students_of_all_sizes() -> Iterator[tuple[str, Any]]:
         yield f"tree of {leaves:,}", tree(leaves)
 
 
-def judged(dataset: Dataset, seed: int, n_made: int, sizes: bool, ebm: bool) -> dict[str, tuple[float, float]]:
+def judged(
+    dataset: Dataset, seed: int, n_made: int, sizes: bool, many: int, ebm: bool
+) -> dict[str, tuple[float, float]]:
     """Accuracy and leaves of every row of the result, on one split."""
     rows = split(dataset, seed)
     teacher = default_teacher(len(rows.X)).set_params(random_state=seed).fit(rows.X, rows.y)
@@ -105,9 +119,11 @@ def judged(dataset: Dataset, seed: int, n_made: int, sizes: bool, ebm: bool) -> 
     made, further = (made_of(rows, n, seed + k, teacher) for k, n in enumerate((n_made, FURTHER)))
     X, y = np.concatenate([rows.X, made[0]]), np.concatenate([teacher.predict(rows.X), made[1]])
     all_found = []
-    for name, student in students_of_all_sizes() if sizes else small_students():
+    rng = np.random.default_rng(seed)
+    for name, student in students_of_all_sizes() if sizes else many_students(many) if many else small_students():
         kind = "tree" if isinstance(student, DecisionTreeClassifier) else "mixture"
-        model = clone(student).fit(X, y)
+        own = rng.choice(len(X), DRAWN, replace=False) if many else slice(None)
+        model = clone(student).fit(X[own], y[own])
         one = Found(kind, leaves_of(model), float(model.score(rows.X_test, rows.y_test)), float(model.score(*further)))
         all_found.append(one)
         if name:
@@ -143,6 +159,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=50_000)
     parser.add_argument("--made", type=int, default=100_000)
     parser.add_argument("--sizes", action="store_true")
+    parser.add_argument("--many", type=int, default=0)
     parser.add_argument("--ebm", action="store_true")
     parser.add_argument("datasets", nargs="*", default=["fetal"])
     arguments = parser.parse_args()
@@ -150,7 +167,9 @@ def main() -> None:
     for name in arguments.datasets:
         dataset, found = load(name, arguments.data), defaultdict(list)
         for seed in range(arguments.first, arguments.first + arguments.splits):
-            for row, values in judged(dataset, seed, arguments.made, arguments.sizes, arguments.ebm).items():
+            for row, values in judged(
+                dataset, seed, arguments.made, arguments.sizes, arguments.many, arguments.ebm
+            ).items():
                 found[row].append(values)
             table = [line(row, values, found) for row, values in found.items()]
             title = f"{name}, splits {arguments.first} to {seed}; {machine()}"
