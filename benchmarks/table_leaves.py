@@ -3,15 +3,15 @@
     pip install interpret
     MOET_DATA=DIR python benchmarks/table_leaves.py [--splits 8] [--first 50000] [--made 100000] [--ebm] [fetal fetal3]
     MOET_DATA=DIR python benchmarks/table_leaves.py --sizes [--splits 3] [fetal]
-    MOET_DATA=DIR python benchmarks/table_leaves.py --many 60 [--splits 4] [fetal]
+    MOET_DATA=DIR python benchmarks/table_leaves.py --many 12 [--drawn 20000] [fetal]
 
 Students learn what a large mixture answers (``DistilledClassifier``), of the table's rows and of as many as are
 ``--made`` of them. Of each kind the student "chosen" is the one, of at most 128 leaves, that answers most of 20,000
 further made rows as the large mixture does; "best on the test rows" is chosen by the labels it is judged by, among all
 of them: more than any choice can reach. With ``--sizes`` there are students of 16 to 2,048 leaves instead, and the same
-"of labels", fitted to the table alone; with ``--many`` so many of either kind to choose from, each of which learns from
-20,000 of the made rows, drawn anew. Accuracy on 15 % of the rows, the mean over splits, told after every split;
-after ± the standard error of the difference from EBM.
+"of labels", fitted to the table alone; with ``--many`` so many of either kind to choose from, which learn from
+``--drawn`` of the rows, drawn anew, or from all. Accuracy on 15 % of the rows, the mean over splits, told after every
+split; after ± the standard error of the difference from EBM.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ SIZES = ((2, 3), (4, 3), (4, 4), (8, 4), (8, 5), (16, 5), (32, 6))
 STARTS = ((4, 5, 0), (4, 5, 1), (8, 5, 1), (8, 5, 2))
 """Further mixtures of at most so many leaves, as a rule: experts, depth, seed."""
 MANY = ((8, 5), (4, 6), (16, 4))
-DRAWN = 20_000
-"""Rows that each of many students learns from."""
+"""Experts and depth of many mixtures, in turn."""
 LEAVES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 LEAST_ROWS = (1, 20)
 """Rows that a leaf of further trees has at least; by entropy as well as by Gini's impurity."""
@@ -105,7 +104,7 @@ def students_of_all_sizes() -> Iterator[tuple[str, Any]]:
 
 
 def judged(
-    dataset: Dataset, seed: int, n_made: int, sizes: bool, many: int, ebm: bool
+    dataset: Dataset, seed: int, n_made: int, sizes: bool, many: int, drawn: int, ebm: bool
 ) -> dict[str, tuple[float, float]]:
     """Accuracy and leaves of every row of the result, on one split."""
     rows = split(dataset, seed)
@@ -122,7 +121,7 @@ def judged(
     rng = np.random.default_rng(seed)
     for name, student in students_of_all_sizes() if sizes else many_students(many) if many else small_students():
         kind = "tree" if isinstance(student, DecisionTreeClassifier) else "mixture"
-        own = rng.choice(len(X), DRAWN, replace=False) if many else slice(None)
+        own = rng.choice(len(X), drawn, replace=False) if drawn else slice(None)
         model = clone(student).fit(X[own], y[own])
         one = Found(kind, leaves_of(model), float(model.score(rows.X_test, rows.y_test)), float(model.score(*further)))
         all_found.append(one)
@@ -160,6 +159,7 @@ def main() -> None:
     parser.add_argument("--made", type=int, default=100_000)
     parser.add_argument("--sizes", action="store_true")
     parser.add_argument("--many", type=int, default=0)
+    parser.add_argument("--drawn", type=int, default=0)
     parser.add_argument("--ebm", action="store_true")
     parser.add_argument("datasets", nargs="*", default=["fetal"])
     arguments = parser.parse_args()
@@ -167,9 +167,10 @@ def main() -> None:
     for name in arguments.datasets:
         dataset, found = load(name, arguments.data), defaultdict(list)
         for seed in range(arguments.first, arguments.first + arguments.splits):
-            for row, values in judged(
-                dataset, seed, arguments.made, arguments.sizes, arguments.many, arguments.ebm
-            ).items():
+            settings = arguments.made, arguments.sizes, arguments.many, arguments.drawn, arguments.ebm
+            result = judged(dataset, seed, *settings)
+            print(name, "split", seed, {row: round(values[0], 4) for row, values in result.items()}, flush=True)
+            for row, values in result.items():
                 found[row].append(values)
             table = [line(row, values, found) for row, values in found.items()]
             title = f"{name}, splits {arguments.first} to {seed}; {machine()}"
