@@ -126,6 +126,19 @@ def test_predict_probabilities_and_accuracy(run, fitted, tmp_path):
         assert row["label"] == max("apple", "pear", key=lambda label: float(row[f"p({label})"]))
 
 
+def test_predict_answers_one_input(run, fitted):
+    data, model, _ = fitted
+    said = run("predict", model, data).stdout.splitlines()
+    assert run("predict", model, "--at", f"{data}:7").stdout.splitlines() == [said[6]]
+    result = json.loads(run("predict", model, "--at", "color=red, weight=200", "--proba", "--json").stdout)
+    assert (result["rows"], result["predictions"]) == (1, ["apple"])
+    for wrong in ([], [data, "--at", "color=red, weight=200"]):
+        refused = run("predict", model, *wrong)
+        assert refused.exit_code == Exit.USAGE
+        assert "give a table, or one input with --at" in refused.stderr
+    assert "--target is a column of a table" in run("predict", model, "--at", f"{data}:7", "--target", "kind").stderr
+
+
 def test_predict_as_json(run, fitted):
     data, model, _ = fitted
     result = json.loads(run("predict", model, data, "--proba", "--target", "kind", "--json").stdout)

@@ -8,6 +8,7 @@ from matplotlib.image import imread
 
 from moet import Mixture, Schema, Tree, save, verify
 from moet.cli.output import Exit
+from moet.explain.style import note_above
 from moet.model.schema import Column
 from moet.verify import systems
 
@@ -212,6 +213,19 @@ def test_maps_of_a_table_hold_a_possible_row_and_need_no_data(run, table_model, 
     drawn = (tmp_path / "r.svg").read_text()
     assert "Sex = female" in drawn
     assert "Sex=male" not in drawn
+
+
+def test_maps_of_a_table_end_where_possible_rows_do_and_their_notes_fit(run, table_model, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("moet.explain.style.save_figure", lambda figure, path: drawn.append(figure))
+    run("plot", table_model, "--kind", "regions", "--features", "Age,Duration", "-o", tmp_path / "r.png")
+    sides = [*drawn[0].axes[0].get_xlim(), *drawn[0].axes[0].get_ylim()]
+    assert all(least <= side <= most for side, least, most in zip(sides, (19, 19, 4, 4), (75, 75, 72, 72), strict=True))
+    assert sides[1] - sides[0] > 50
+    drawn[0].draw_without_rendering()
+    note_above(drawn[0], "Saving accounts = moderate, Purpose = domestic appliances, " * 4)
+    note = next(text for text in drawn[0].texts if "Saving" in text.get_text())
+    assert note.get_window_extent().width < drawn[0].bbox.width
 
 
 def test_half_a_category_is_no_axis(run, table_model, tmp_path):

@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from moet import Box, MoETClassifier, explain, load, save, verify
 from moet.distill import DistilledClassifier
-from moet.distill.distilled_classifier import default_teacher, recombined
+from moet.distill.distilled_classifier import default_teacher
+from moet.distill.made_rows import neighbours, recombined
 from moet.errors import InputError
 from moet.model.large import CAREFUL_VOTES, VOTES
 from moet.verify import Proved
@@ -132,6 +133,34 @@ def test_some_attributes_are_exchanged_and_most_are_not():
     made = recombined(X, 2000, np.random.default_rng(0))
     own = np.median(made, axis=1, keepdims=True)  # most attributes of a row are from one row
     assert 0.25 < np.mean(made != own) < 0.35
+
+
+def test_rows_of_a_small_table_exchange_with_rows_alike():
+    """Two clusters far apart, by numbers as by categories: no made row is partly of one and partly of the other."""
+    rng = np.random.default_rng(0)
+    side = np.repeat([0, 1], 40)
+    X = pd.DataFrame({"a": rng.normal(size=80) + 50 * side, "b": rng.normal(size=80) * 1e6 + 5e7 * side, "c": side})
+    X["kind"], X["kind=red"] = np.where(side, "blue", "red"), 1 - side
+    near = neighbours(X)
+    assert near.shape == (80, 10)
+    assert np.array_equal(side[near], np.repeat(side[:, None], 10, axis=1))
+    assert not np.any(near == np.arange(80)[:, None])
+    made = recombined(X, 500, rng, near)
+    own = made["c"].to_numpy()
+    assert np.array_equal(own, made["a"] > 25)
+    assert np.array_equal(own, made["b"] > 2.5e7)
+    assert np.array_equal(own == 0, made["kind=red"] == 1)
+    assert len(set(zip(made["a"], made["b"], strict=True))) > 200
+    far = recombined(X, 500, rng)
+    assert np.any((far["a"] > 25) != (far["b"] > 2.5e7))
+
+
+def test_only_rows_of_small_tables_have_neighbours():
+    assert neighbours(np.zeros((5001, 1))) is None
+    assert neighbours(np.zeros((1, 1))) is None
+    assert neighbours(np.array([[0.0, np.nan], [1.0, np.nan], [5.0, 2.0]])).tolist() == [[1, 2], [0, 2], [1, 0]]
+    words = np.array([["x", 1], ["y", 2], ["x", 3]], dtype=object)
+    assert neighbours(words).shape == (3, 2)
 
 
 def test_a_negative_number_of_rows_is_refused():

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from moet import Mixture, Tree
+from moet import Column, Mixture, Schema, Tree
 from tests.browser import needs_browser, settled, webdriver
 from tests.random_models import inside, random_mixture, whole
 
@@ -227,6 +227,27 @@ def test_a_tie_on_a_threshold_is_where_the_other_expert_takes_over(show):
     settled(browser)
     assert browser.execute_script("return moet.flips.map((flip) => flip.to)") == [2]
     assert [mixture.act([1]), mixture.act([2])] == ["no", "yes"]
+
+
+def test_flips_of_a_table_are_possible_values(show):
+    """Both gates are crossed, at Age -10 and at Years 30: nobody has the one, and Years end at 40."""
+    columns = [Column("Age", "integer", ("Age",), 19, 75), Column("Years", "number", ("Years",), 0, 40)]
+    leaves = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    mixture = Mixture([[0, 0], [-1, 1]], [0, 0], leaves, ["no", "yes"], schema=Schema(columns))
+    browser = show(mixture)
+    flips = "return moet.flips.map((flip) => flip.to)"
+    browser.execute_script("moet.move({ 0: 30, 1: 40 })")
+    settled(browser)
+    assert browser.execute_script(flips) == [40, 30]
+    browser.execute_script("moet.move({ 0: 30, 1: 10 })")
+    settled(browser)
+    age, years = browser.execute_script(flips)
+    assert age is None
+    assert years == pytest.approx(30)
+    assert "No possible flip by these alone: Age." in browser.find_element(By.ID, "flips").text
+    browser.execute_script("moet.move({ 0: 60, 1: 10 })")
+    settled(browser)
+    assert browser.execute_script(flips) == [None, None]
 
 
 def moved(x: np.ndarray, feature: int, values) -> np.ndarray:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moet import MoETClassifier, verify
+from moet import Mixture, MoETClassifier, Tree, verify
 from moet.errors import InputError
-from moet.model.constraints import columns_of, monotone_value
+from moet.model.constraints import columns_of, monotone_value, strongest
 from moet.model.tree import LEAF
 
 from .strategies import trees
@@ -29,6 +29,15 @@ def loans(n_rows=600, seed=0):
         np.sin(table["Duration"] / 8) - table["Amount"] / 3000 + (table["Sex"] == "male") + (table["Housing"] == "own")
     )
     return table, np.where(score + 0.3 * rng.normal(size=n_rows) > 0, "good", "bad")
+
+
+def test_a_budget_is_not_filled_with_columns_that_the_gate_does_not_use():
+    """A gate that cuts one column into intervals used to get the first columns of the table beside it."""
+    trees = [Tree.leaf([1, 0]), Tree.leaf([0, 1])]
+    gate = Mixture([[0, 0, 2, 0], [0, 0, -2, 0.5]], [0, 0], trees, ["no", "yes"])
+    columns = {"a": (0, 1), "b": (2,), "c": (3,)}
+    assert strongest(gate, np.ones(4), columns, 3) == ["b", "c"]
+    assert strongest(gate, np.ones(4), columns, 1) == ["b"]
 
 
 @pytest.mark.parametrize("size", [{"n_experts": 3, "max_depth": 3}, {"n_experts": 4, "max_depth": 6}])

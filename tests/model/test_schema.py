@@ -10,7 +10,7 @@ from moet import Column, Mixture, MoETClassifier, Schema, Tree, load, save
 from moet.csv_file import read_csv
 from moet.errors import InputError, ModelError, ModelFileError, MoetWarning
 from moet.model.file import digest
-from moet.model.words import row_of_text
+from moet.model.words import features_of_row, row_of_text
 
 TABLE = pd.DataFrame(
     {
@@ -60,6 +60,12 @@ def test_a_classifier_of_a_table_answers_rows_of_it(tmp_path):
     assert mixture.predict(TABLE).tolist() == expected
     assert mixture.predict(mixture.schema.encode(TABLE)).tolist() == expected
     assert mixture.act(dict(TABLE.iloc[0])) == expected[0]
+    TABLE.to_csv(tmp_path / "t.csv", index=False)
+    for row in (TABLE.iloc[2], dict(TABLE.iloc[2]), f"{tmp_path / 't.csv'}:3"):
+        assert mixture.act(row) == expected[2]
+        assert mixture.predict(row).tolist() == classifier.predict(row).tolist() == [expected[2]]
+    several = [TABLE.iloc[1], dict(TABLE.iloc[0]), "Age=20, Income=.25, Housing=(empty), Savings=rich, Married=no"]
+    assert mixture.predict(several).tolist() == classifier.predict(several).tolist() == [expected[k] for k in (1, 0, 2)]
     save(mixture, tmp_path / "m.moet.json")
     again = load(tmp_path / "m.moet.json")
     assert again == mixture
@@ -67,6 +73,14 @@ def test_a_classifier_of_a_table_answers_rows_of_it(tmp_path):
     assert digest(again) == digest(mixture)
     assert mixture.prune().schema == mixture.schema
     assert classifier.feature_names_in_.tolist() == list(TABLE.columns)
+
+
+def test_a_table_of_one_row_is_a_row():
+    mixture = fitted().mixture_
+    assert features_of_row(TABLE.iloc[[2]], mixture.schema).tolist() == mixture.schema.encode(TABLE)[2].tolist()
+    assert mixture.act(TABLE.iloc[[2]]) == mixture.act(TABLE.iloc[2])
+    with pytest.raises(InputError, match="one row is asked about, got a table of 4; take one of them"):
+        features_of_row(TABLE, mixture.schema)
 
 
 def test_a_schema_is_part_of_the_model():
@@ -94,6 +108,7 @@ def test_the_checker_reads_the_same_schema():
         ({"a": [1.0, np.inf]}, "'a' holds infinite"),
         ({"a": [True, None]}, "missing in column 'a'"),
         ({"a": ["(empty)", "b"]}, "what empty cells are called"),
+        ({"a": [1 + 2j, 3.0]}, "'a' holds complex numbers; turn it into two"),
         ({"a": ["1", "2", "x", "3"]}, "'a' holds numbers, but 'x' in row 3"),
     ],
 )

@@ -19,6 +19,7 @@ from moet.verify.exact import ExactMixture, exactly
 from moet.verify.rows.balls import Balls
 from moet.verify.rows.costs import Costs, weights_of
 from moet.verify.rows.domain import rows_of
+from moet.verify.rows.pairs import variants
 
 
 def problem(seed, **settings):
@@ -62,6 +63,16 @@ def test_gates_whose_numbers_are_of_other_sizes_are_compared(kind, factor):
     first, second = (Mixture(*gate, leaves, ["no", "yes"], schema=schema) for gate in gates)
     assert verify.equivalent(first, second).checked
     assert not verify.equivalent(first, replace(second, gate_bias=[0, -factor * 1.75]))
+
+
+def test_changes_of_many_columns_are_drawn_and_not_listed():
+    """Twenty columns of a thousand values each are 10^60 changes: all nine columns of a loan fitted no memory."""
+    rng = np.random.default_rng(0)
+    assert list(variants([2, 3], rng)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    drawn = np.array(variants([1000] * 20 + [1], rng))
+    assert drawn.shape == (64, 21)
+    assert np.all(drawn >= 0)
+    assert np.all(drawn < [1000] * 20 + [1])
 
 
 @pytest.mark.parametrize("seed", range(10))

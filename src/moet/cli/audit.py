@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def audit(
-    model: Annotated[Path, typer.Argument(help="Model file of a hard mixture, or of a sum of trees, of a table.")],
+    model: Annotated[Path, typer.Argument(help="Model file of a table.")],
     data: Annotated[
         Path, typer.Option(help="Table to measure on: comma-separated values with a header, Parquet or Arrow.")
     ],

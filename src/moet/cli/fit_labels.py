@@ -10,7 +10,8 @@ import numpy as np
 
 from moet.cli.fitted import Fitted, Rows, Wanted
 from moet.cli.output import say
-from moet.distill.distilled_classifier import DistilledClassifier, default_teacher, recombined
+from moet.distill.distilled_classifier import DistilledClassifier, default_teacher
+from moet.distill.made_rows import recombined
 from moet.distill.table_sizes import choose_distilled
 from moet.errors import InputError
 from moet.model.classifier import MoETClassifier

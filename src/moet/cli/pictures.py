@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.model.text import count, printable
 from moet.teachers import load as load_teacher
 from moet.verify.arguments import check_same_features, comparable
+from moet.verify.rows.domain import rows_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -264,16 +264,25 @@ def _ranges(mixture: BaseMixture, columns: list[int], where: str | None) -> list
 
 
 def _axis(subject: Subject, feature: int, low: float, high: float) -> Axis:
-    """An axis from ``low`` to ``high``; open sides are where nearly all values of the feature lie."""
+    """An axis from ``low`` to ``high``; open sides are where nearly all values lie, and within what is possible."""
     if not (np.isfinite(low) and np.isfinite(high)):
         least, most = np.quantile(subject.rows[:, feature], [0.005, 0.995])
         margin = 0.05 * (most - least) or 0.5
-        low = low if np.isfinite(low) else float(least - margin)
-        high = high if np.isfinite(high) else float(most + margin)
+        lowest, highest = _possible(subject.mixture, feature)
+        low = low if np.isfinite(low) else max(float(least - margin), lowest)
+        high = high if np.isfinite(high) else min(float(most + margin), highest)
     if not low < high:
         name = subject.mixture.feature_names[feature]
         raise InputError(f"the range of {name} is empty: {low:g} to {high:g}; give both sides with --where")
     return Axis(feature, with_units(subject.mixture.feature_names, subject.units)[feature], low, high)
+
+
+def _possible(mixture: BaseMixture, feature: int) -> tuple[float, float]:
+    """The least and the largest value that a feature has in possible rows of a table."""
+    if mixture.schema is None:
+        return -np.inf, np.inf
+    low, high = rows_of(None, mixture).bounds()
+    return float(low[feature]), float(high[feature])
 
 
 def _held_note(subject: Subject, x: Axis, y: Axis, held: NDArray[np.float64]) -> str:
@@ -281,10 +290,10 @@ def _held_note(subject: Subject, x: Axis, y: Axis, held: NDArray[np.float64]) ->
     if schema is not None:
         drawn = {subject.mixture.feature_names[axis.feature] for axis in (x, y)}
         cells = [f"{name} = {cell(value)}" for name, value in schema.row(held).items() if name not in drawn]
-        return textwrap.fill(", ".join(cells), 100, break_long_words=False)
+        return ", ".join(cells)
     labels = with_units(subject.mixture.feature_names, subject.units)
     shown = [f"{labels[k]} = {number(held[k], 3)}" for k in range(len(held)) if k not in (x.feature, y.feature)]
-    return textwrap.fill(", ".join(shown), 100, break_long_words=False)
+    return ", ".join(shown)
 
 
 def _titles(subjects: Sequence[Subject]) -> list[str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def recourse(
-    model: Annotated[Path, typer.Argument(help="Model file of a hard mixture, or of a sum of trees.")],
+    model: Annotated[Path, typer.Argument(help="Model file of a table.")],
     row: Annotated[str, typer.Option(help='The row: of a file, such as german.csv:17, or "Sex=female, Age=34, ...".')],
     answer: Annotated[str | None, typer.Option(help="The answer wanted; by default any other.")] = None,
     fixed: Annotated[str, typer.Option(help='Columns that cannot change, such as "Sex, Age".')] = "",

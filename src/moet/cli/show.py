@@ -28,7 +28,8 @@ def show(
         ),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Show all columns of a gate, not only those of largest influence.")
+        bool,
+        typer.Option("--all", help="Show all columns and categories of a gate, not only those of largest influence."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

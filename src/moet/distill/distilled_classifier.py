@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from moet.distill.made_rows import neighbours, recombined
 from moet.errors import InputError
 from moet.model.calibration import drawn, with_values
 from moet.model.classifier import MoETClassifier
@@ -22,15 +23,13 @@ from moet.model.mixture import Mixture
 FEWEST_MADE = 100_000
 """Rows that are made of a small table; of a larger one, as many as it has."""
 
-SWAPPED = 0.3
-"""Share of its attributes that a made row has from other rows: fewer say little new, more are unlike any real row."""
-
 
 class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A small classifier that learns what a large one answers.
 
     Labels are noisy and few; the answers of a model that votes well are neither. The student sees the table's rows, and
-    many more that are made of them by exchanging some attributes, all labelled by the teacher.
+    many more that are made of them by exchanging attributes, of a small table with rows alike, all labelled by the
+    teacher.
 
     Parameters
     ----------
@@ -61,6 +60,7 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     References
     ----------
     - Breiman, L., N. Shang. *Born Again Trees.* Technical report, University of California, Berkeley, 1996.
+    - Buciluă, C., R. Caruana, A. Niculescu-Mizil. *Model Compression.* KDD 2006.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class DistilledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         student = MoETClassifier(prediction="hard") if self.student is None else self.student
         self.teacher_ = _seeded(default_teacher(len(X)) if self.teacher is None else self.teacher, seed).fit(X, y)
         n_made = max(FEWEST_MADE, len(X)) if self.n_made is None else self.n_made
-        made = recombined(X, n_made, np.random.default_rng(seed))
+        made = recombined(X, n_made, np.random.default_rng(seed), neighbours(X))
         rows = pd.concat([X, made], ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate([X, made])
         self.student_ = fit(_seeded(student, seed), rows, self.teacher_.predict(rows))
         self.classes_ = self.student_.classes_
@@ -181,34 +181,6 @@ def _probabilities(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np
 def default_teacher(n_rows: int) -> MoETClassifier:
     """Large soft mixture for a table of so many rows."""
     return MoETClassifier(**large_settings(n_rows)[0])
-
-
-def recombined(X: Any, n_rows: int, rng: np.random.Generator) -> Any:
-    """Make rows: each is a row of the table, some of whose attributes are those of other rows.
-
-    Parameters
-    ----------
-    X : DataFrame or array
-    n_rows : int
-    rng : numpy Generator
-
-    Returns
-    -------
-    DataFrame or array
-        As X is.
-    """
-    named = isinstance(X, pd.DataFrame)
-    attributes: dict[Any, list[int]] = {}
-    for k in range(X.shape[1]):
-        attributes.setdefault(str(X.columns[k]).partition("=")[0] if named else k, []).append(k)
-    origin = rng.integers(len(X), size=n_rows)
-    columns: list[Any] = [None] * X.shape[1]
-    for members in attributes.values():
-        other = rng.integers(len(X), size=n_rows)
-        source = np.where(rng.random(n_rows) < SWAPPED, other, origin)
-        for k in members:
-            columns[k] = X.iloc[:, k].array.take(source) if named else X[source, k]
-    return pd.DataFrame(dict(zip(X.columns, columns, strict=True))) if named else np.stack(columns, axis=1)
 
 
 def _seeded(model: Any, seed: int) -> Any:

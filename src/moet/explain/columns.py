@@ -31,6 +31,10 @@ class Columns:
             self._columns += [(column, k) for k in range(len(features))]
         self._places = schema.places
 
+    def name(self, feature: int) -> str:
+        """The column that a feature belongs to."""
+        return said(self._columns[feature][0].name)
+
     def tests(self, feature: int, threshold: float) -> tuple[str, str] | None:
         """What a row is that goes left, and one that goes right; None where the numbers themselves say it best."""
         column, k = self._columns[feature]
@@ -46,8 +50,8 @@ class Columns:
             return f"{name} <= {floor}", f"{name} >= {floor + 1}"
         return None
 
-    def terms(self, weights: Floats, number: Callable[[float], str]) -> list[Term]:
-        """What the columns add to a linear sum, those of largest influence first."""
+    def terms(self, weights: Floats, number: Callable[[float], str], most: int | None = None) -> list[Term]:
+        """What the columns add to a linear sum, those of largest influence first; of each ``most`` categories."""
         found = []
         for column, features in self._places:
             own = weights[list(features)]
@@ -55,7 +59,9 @@ class Columns:
                 continue
             name = said(column.name)
             if column.kind == "category":
-                parts = [f"{said(v)} {_signed(w, number)}" for v, w in zip(column.labels, own, strict=True) if w]
+                parts = [f"{said(column.labels[k])} {_signed(own[k], number)}" for k in _largest(own, most)]
+                if len(parts) < np.count_nonzero(own):
+                    parts.append(f"({np.count_nonzero(own) - len(parts)} more)")
                 found.append(Term(f"+ [{name}: {', '.join(parts)}]", float(own.max() - own.min())))
             elif column.kind == "boolean":
                 found.append(Term(f"+ [{name}: yes {_signed(own[0], number)}]", float(abs(own[0]))))
@@ -64,6 +70,15 @@ class Columns:
                 text = f"{'-' if own[0] < 0 else '+'} {number(abs(own[0]))}*{name}"
                 found.append(Term(text, float(abs(own[0]) * (high - low))))
         return sorted(found, key=lambda term: -term.influence)
+
+
+def _largest(weights: Floats, most: int | None) -> list[int]:
+    """Places of the numbers that are not zero: all in their order, or so many, largest first, if two more are left."""
+    places = np.flatnonzero(weights)
+    if most is not None and len(places) > most + 1:
+        places = places[np.argsort(-np.abs(weights[places]), kind="stable")[:most]]
+    found: list[int] = places.tolist()
+    return found
 
 
 def _signed(value: float, number: Callable[[float], str]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError, ModelError
 from moet.explain.regions import RESOLUTION, Axis, Regions, grid, outline
-from moet.explain.style import literal, new_figure
+from moet.explain.style import literal, new_figure, note_above
 from moet.explain.text import with_units
 from moet.model.file import as_model
 from moet.model.regression.mixture import RegressionMixture
@@ -127,8 +127,7 @@ def draw_surfaces(panels: Sequence[Surfaces], note: str = "") -> Figure:
         axes[-1, o].set_xlabel(panels[0].x.label)
     for row in axes:
         row[0].set_ylabel(panels[0].y.label)
-    if note:
-        figure.suptitle(note, fontsize="small")
+    note_above(figure, note)
     return literal(figure)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moet.explain.decision_surfaces import Surfaces, paint_surface
 from moet.explain.regions import Axis, Regions, add_legend, grid, outline, paint
-from moet.explain.style import class_looks, expert_looks, literal, new_figure
+from moet.explain.style import class_looks, expert_looks, literal, new_figure, note_above
 from moet.model.file import as_mixture
 from moet.model.text import printable
 
@@ -108,8 +108,7 @@ def draw_ownership(owned: Ownership, note: str = "") -> Figure:
         [*(style[k] for k in present), *(class_style[c] for c in classes)],
         [*(f"expert {k}" for k in present), *(owned.class_names[c] for c in classes)],
     )
-    if note:
-        figure.suptitle(note, fontsize="small")
+    note_above(figure, note)
     return literal(figure)
 
 
@@ -136,8 +135,7 @@ def draw_owned_surfaces(panel: Surfaces, note: str = "") -> Figure:
         axis.set(xlabel=panel.x.label, title="the answer" if n_outputs == 1 else panel.outputs[o])
     left.set_ylabel(panel.y.label)
     add_legend(figure, [style[k] for k in present], [f"expert {k}" for k in present])
-    if note:
-        figure.suptitle(note, fontsize="small")
+    note_above(figure, note)
     return literal(figure)
 
 

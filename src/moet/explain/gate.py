@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.explain.style import broken, literal, new_figure
+from moet.explain.style import broken, literal, new_figure, note_above
 from moet.explain.text import number, with_units
 from moet.model.file import as_model
 from moet.model.text import printable
@@ -115,7 +115,7 @@ def draw_gate(table: GateTable, note: str = "") -> Figure:
         meaning = "added to an expert's score by one standard deviation,\nless the mean of the experts"
     else:
         meaning = f"gate weights (shaded by {'row' if upright else 'column'})"
-    figure.suptitle("\n".join(filter(None, [note, meaning])), fontsize="small")
+    note_above(figure, "\n".join(filter(None, [note, meaning])))
     return literal(figure)
 
 

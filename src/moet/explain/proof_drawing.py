@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from moet.errors import InputError
 from moet.explain.proof import Mark, ProofPicture, Segment
-from moet.explain.style import broken, literal, new_figure
+from moet.explain.style import broken, literal, new_figure, note_above
 from moet.explain.trajectories import MOST_FEATURES
 
 if TYPE_CHECKING:
@@ -63,8 +62,7 @@ def draw_proof(picture: ProofPicture, states: Sequence[str] | None = None, note:
         figure = _draw_plane(picture, picture.column(across), picture.column(up))
     else:
         figure = _draw_time(picture, list(picture.states[:MOST_FEATURES] if states is None else states))
-    if note:
-        figure.suptitle(textwrap.fill(note, 90, break_long_words=False), fontsize="small")
+    note_above(figure, note)
     return literal(figure)
 
 

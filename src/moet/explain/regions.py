@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.explain.style import Look, class_looks, literal, new_figure
+from moet.explain.style import Look, class_looks, literal, new_figure, note_above
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -145,8 +145,7 @@ def draw_regions(panels: Sequence[Regions], class_names: Sequence[str], note: st
     axes[0].set_ylabel(panels[0].y.label)
     shown = sorted({int(answer) for panel in panels for answer in np.unique(panel.answers)})
     add_legend(figure, [style[k] for k in shown], [class_names[k] for k in shown])
-    if note:
-        figure.suptitle(note, fontsize="small")
+    note_above(figure, note)
     return literal(figure)
 
 

@@ -32,6 +32,9 @@ from moet.model.schema import Column
 from moet.model.text import count, printable, summary
 from moet.model.tree import LEAF, BaseTree
 
+MOST_CATEGORIES = 8
+"""Categories of a column that are told where not all columns are."""
+
 
 def rules(
     model: object,
@@ -55,7 +58,8 @@ def rules(
         Units by name of a feature or output, such as ``{"angle": "rad"}``; told in a line of their own.
     columns : int, optional
         Of a model with a schema, which is told in the columns of its table: so many columns of every sum of the gate,
-        those of largest influence; the others are counted. All by default.
+        those of largest influence, and of each the eight categories of largest numbers; the others are counted. All by
+        default.
 
     Returns
     -------
@@ -177,7 +181,8 @@ class _Writer(ABC):
 
     def linear_in_columns(self, columns: Columns, weights: NDArray[np.float64], bias: float) -> str:
         """The bias, and what the columns add, those of largest influence first."""
-        terms = columns.terms(weights, lambda value: number(value, self.digits))
+        most = None if self.most_columns is None else MOST_CATEGORIES
+        terms = columns.terms(weights, lambda value: number(value, self.digits), most)
         parts = [term.text for term in terms[: self.most_columns]]
         if bias != 0 or not parts:
             parts.insert(0, f"{'-' if bias < 0 else '+'} {number(abs(bias), self.digits)}")

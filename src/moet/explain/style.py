@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 DPI = 150
 MAX_INCHES = 400.0
 """Larger pictures have more pixels to a side than matplotlib can draw."""
+CHARACTERS_PER_INCH = 14
+"""Of a note in small letters, wide ones included."""
 FORMATS = (".png", ".svg")
 
 # distinct without colour vision (Okabe and Ito), ordered so that neighbours also differ in grey
@@ -74,6 +76,14 @@ def literal(figure: Figure) -> Figure:
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     return figure
+
+
+def note_above(figure: Figure, note: str) -> None:
+    """Write what the reader should know above a picture, in lines that are no wider than it is."""
+    if note:
+        width = int(CHARACTERS_PER_INCH * figure.get_figwidth())
+        lines = [textwrap.fill(line, width, break_long_words=False) for line in note.splitlines()]
+        figure.suptitle("\n".join(lines), fontsize="small")
 
 
 def check_format(path: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moet.errors import InputError
-from moet.explain.style import broken, expert_looks, literal, new_figure
+from moet.explain.style import broken, expert_looks, literal, new_figure, note_above
 from moet.explain.text import feature_index, with_units
 from moet.model.file import Model, as_model
 from moet.model.regression.mixture import RegressionMixture
@@ -158,8 +158,7 @@ def draw_trajectory(run: Trajectory, note: str = "") -> Figure:
         axis.margins(x=0)
     axes[-1].set_xlabel("step")
     figure.align_ylabels()
-    if note:
-        figure.suptitle(note, fontsize="small")
+    note_above(figure, note)
     return literal(figure)
 
 

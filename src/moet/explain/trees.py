@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moet.errors import InputError
+from moet.explain.columns import Columns
 from moet.explain.reasons import path_of
 from moet.explain.style import class_looks, literal, new_figure
 from moet.explain.text import number, probability, threshold_digits, with_units
@@ -199,23 +200,24 @@ def _drawn(
 ) -> DrawnTree:
     tree = mixture.trees[expert]
     leaves_below = _leaves_below(tree)
+    columns = None if mixture.schema is None else Columns(mixture.schema)
     order: list[tuple[int, int, int | None, str]] = []  # node, level, place of its parent, branch
     stack: list[tuple[int, int, int | None, str]] = [(0, 0, None, "")]
     while stack:
         node, level, parent, branch = stack.pop()
         order.append((node, level, parent, branch))
         if tree.feature[node] != LEAF and level < max_depth:
-            threshold = number(tree.threshold[node], digits[tree.feature[node]]).replace("-", "−")
+            _, left, right = _test(tree, node, names, digits, columns)
             place = len(order) - 1
-            stack.append((int(tree.right[node]), level + 1, place, f"> {threshold}"))
-            stack.append((int(tree.left[node]), level + 1, place, f"≤ {threshold}"))
+            stack.append((int(tree.right[node]), level + 1, place, right))
+            stack.append((int(tree.left[node]), level + 1, place, left))
     x, width = _across([parent for _, _, parent, _ in order])
     nodes = []
     for place, (node, level, parent, branch) in enumerate(order):
         answer, text = _leaf(mixture, expert, node)
         kind: Literal["test", "leaf", "cut"] = "leaf"
         if tree.feature[node] != LEAF and level < max_depth:
-            kind, text = "test", names[tree.feature[node]]
+            kind, text = "test", _test(tree, node, names, digits, columns)[0]
         elif tree.feature[node] != LEAF:
             most = "" if isinstance(mixture, RegressionMixture) else f",\nmostly {text}"
             kind, text = "cut", f"{leaves_below[node]} leaves{most}"
@@ -225,6 +227,21 @@ def _drawn(
     if tree.depth > max_depth:
         title += f": {tree.n_leaves} leaves, depth {tree.depth}, drawn to depth {max_depth}"
     return DrawnTree(title, tuple(nodes), width)
+
+
+def _test(
+    tree: BaseTree, node: int, names: list[str], digits: list[int], columns: Columns | None
+) -> tuple[str, str, str]:
+    """What stands in the box of a test, and on its two edges: in the columns of the user's table, if there are such."""
+    k, threshold = int(tree.feature[node]), float(tree.threshold[node])
+    told = None if columns is None else columns.tests(k, threshold)
+    if columns is None or told is None:
+        shown = number(threshold, digits[k]).replace("-", "−")
+        return names[k], f"≤ {shown}", f"> {shown}"
+    left, right = (text.removeprefix(f"{columns.name(k)} ") for text in told)
+    if left.startswith("<= "):
+        return names[k], f"≤ {left[3:]}", f"≥ {right[3:]}"
+    return columns.name(k), left, right
 
 
 def _leaf(mixture: Model, expert: int, node: int) -> tuple[int, str]:

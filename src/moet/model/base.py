@@ -142,14 +142,20 @@ class BaseMixture(ABC):
         return rows
 
     def _encoded(self, X: Any) -> Any:
-        """Features of a DataFrame of the user's columns, if the model knows them; anything else as it is."""
-        if self.schema is None or not hasattr(X, "columns"):
+        """Features of a DataFrame of the user's columns, or of rows in the user's words; anything else as it is."""
+        if self.schema is None:
             return X
+        if not hasattr(X, "columns"):
+            from moet.model.words import features_of_rows
+
+            encoded = features_of_rows(X, self.schema)
+            return X if encoded is None else encoded
         features = list(self.feature_names)
         return X[features] if list(X.columns) == features else self.schema.encode(X)
 
     def _state(self, x: ArrayLike) -> NDArray[np.float64]:
-        state = input_array(self.schema.encode_row(x) if self.schema is not None and hasattr(x, "keys") else x)
+        is_row = self.schema is not None and (isinstance(x, str) or hasattr(x, "keys"))
+        state = input_array(self._encoded([x])[0] if is_row else x)
         if state.shape != self.gate_weights.shape[1:]:
             raise InputError(f"a state of this model has {self.n_features} numbers, got shape {state.shape}")
         return state

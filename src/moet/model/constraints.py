@@ -79,10 +79,13 @@ def signs_of(columns: Columns, monotone: Mapping[str | int, int], n_features: in
 
 
 def strongest(mixture: Mixture, spread: Floats, columns: Columns, budget: int) -> list[str | int]:
-    """The columns that move the logits of a gate most, one standard deviation of every feature being ``spread``."""
+    """The columns that move the logits of a gate most, one standard deviation of every feature being ``spread``.
+
+    Those that do not move them at all are none of them, even where the budget is not used up.
+    """
     moved = (mixture.gate_weights - mixture.gate_weights.mean(axis=0)) * spread
     strength = {name: float((moved[:, list(features)] ** 2).sum()) for name, features in columns.items()}
-    return sorted(strength, key=lambda name: -strength[name])[:budget]
+    return sorted(filter(strength.get, strength), key=lambda name: -strength[name])[:budget]
 
 
 def monotone_value(tree: BaseTree, signs: NDArray[np.int8]) -> Floats:

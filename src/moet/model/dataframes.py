@@ -110,6 +110,8 @@ def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
     if types.is_bool_dtype(cells) or (types.is_object_dtype(cells) and set(map(type, cells.dropna())) == {bool}):
         _check_complete(name, cells)
         return Column(name, "boolean", (name,))
+    if types.is_complex_dtype(cells):
+        raise InputError(f"column {name!r} holds complex numbers; turn it into two columns, or leave it out")
     if types.is_numeric_dtype(cells):
         return _of_numbers(name, cells)
     _check_no_large_number(name, cells)

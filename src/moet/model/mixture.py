@@ -119,7 +119,11 @@ class Mixture(BaseMixture):
         return mixture_of_tree(tree)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label of every row, in the meaning chosen by ``prediction``."""
+        """Label of every row, in the meaning chosen by ``prediction``.
+
+        Of a model with a schema rows are features, a DataFrame of the user's columns, or rows in the user's words: one,
+        or a list of them, each a dict, a Series, or a text (``"Age=34, Sex=female"``, ``"german.csv:17"``).
+        """
         return self.predict_hard(X) if self.prediction == "hard" else self.predict_soft(X)
 
     def predict_hard(self, X: ArrayLike) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from moet.model.dataframes import is_table
 from moet.model.schema import Schema
 from moet.model.table import Table
 from moet.model.whole import refuse_lost_digits
+from moet.model.words import features_of_rows
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +37,8 @@ def rows_to_answer(estimator: Any, X: Any) -> Floats:
     """Features of rows that a fitted estimator is asked about, checked as scikit-learn wants it."""
     check_is_fitted(estimator)
     schema = estimator.mixture_.schema
+    if schema is not None and (rows := features_of_rows(X, schema)) is not None:
+        return rows
     if is_table(X) and schema is not None:
         validate_data(estimator, X, skip_check_array=True, reset=False)
         encoded: Floats = schema.encode(X)

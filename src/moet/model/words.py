@@ -95,12 +95,29 @@ def features_of_row(row: Any, schema: Schema) -> NDArray[np.float64] | None:
     """Features of a row in the user's words; None if it is an array of features already."""
     if isinstance(row, str):
         return schema.encode_row(row_of_text(row, schema))
+    if hasattr(row, "columns"):
+        if len(row) != 1:
+            raise InputError(f"one row is asked about, got a table of {len(row)}; take one of them")
+        only: NDArray[np.float64] = schema.encode(row)[0]
+        return only
     if hasattr(row, "keys"):
         return schema.encode_row(row)
     if isinstance(row, list | tuple) and len(row) == len(schema.columns):
         is_encoded = len(row) == len(schema.feature_names) and all(isinstance(cell, int | float) for cell in row)
         return None if is_encoded else schema.encode_row(row)
     return None
+
+
+def features_of_rows(rows: Any, schema: Schema) -> NDArray[np.float64] | None:
+    """Features of one row in the user's words, or of a list of them; None if these are anything else."""
+    listed = rows if isinstance(rows, list | tuple) else [rows]
+    if (
+        not listed
+        or hasattr(rows, "columns")
+        or not all(isinstance(row, str) or hasattr(row, "keys") for row in listed)
+    ):
+        return None
+    return np.array([features_of_row(row, schema) for row in listed])
 
 
 def read_rows(path: Path, schema: Schema) -> Any:

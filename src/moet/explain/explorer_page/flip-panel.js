@@ -84,7 +84,8 @@ export class FlipPanel {
     const names = never.map((flip) => flip.choice?.column ?? this.page.features[flip.feature].name);
     const list = names.length > 6 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} others` : names.join(", ");
     const gaveUp = never.some((flip) => flip.gaveUp);
-    return `${gaveUp ? `No flip found within ${MAX_CELLS} cells, or none at all` : "No flip"} by these alone: ${list}.`;
+    const none = this.page.features.some((feature) => feature.least !== null) ? "No possible flip" : "No flip";
+    return `${gaveUp ? `No flip found within ${MAX_CELLS} cells, or none at all` : none} by these alone: ${list}.`;
   }
 
   meaning(model) {

@@ -117,11 +117,17 @@ function choiceFlip(model, point, choice) {
   return { choice, ...flips[0], more: flips.length - 1, size: 1 };
 }
 
+/** The flip, unless it lies beyond the values that rows of the user's table can have: nobody is −19 years old. */
+function possible(flip, { least, most }) {
+  if (flip.to === null || least === null || (flip.to >= least && flip.to <= most)) return flip;
+  return { to: null };
+}
+
 /** The nearer of the flips of a feature up and down; its size is a share of the feature's range. */
 function numberFlip(model, features, x, feature) {
   const range = features[feature];
   const flips = [1, -1].map((sign) => {
-    const flip = (model.isHard ? hardFlip : softFlip)(model, x, feature, sign, range);
+    const flip = possible((model.isHard ? hardFlip : softFlip)(model, x, feature, sign, range), range);
     const change = flip.to === null ? Infinity : flip.to - x[feature];
     return { feature, ...flip, change, size: Math.abs(change) / (range.high - range.low) };
   });

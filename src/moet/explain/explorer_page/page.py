@@ -14,6 +14,7 @@ from moet.explain.explorer_page.ranges import (
     Range,
     answers_of,
     choice_columns,
+    possible_ends,
     slider_ranges,
     start_between,
     telling_features,
@@ -115,8 +116,10 @@ def _content(
         start = _typical(rows)
         sample = rows if len(rows) <= MAX_ROWS else rows[np.sort(generator.choice(len(rows), MAX_ROWS, replace=False))]
     features = [
-        {"name": name, "unit": units.get(name, ""), "choice": choice} | r._asdict()
-        for name, choice, r in zip(first.feature_names, choices, ranges, strict=True)
+        {"name": name, "unit": units.get(name, ""), "choice": choice, "least": least, "most": most} | r._asdict()
+        for name, choice, r, (least, most) in zip(
+            first.feature_names, choices, ranges, possible_ends(first), strict=True
+        )
     ]
     telling = telling_features(first, ranges, sample[:64])
     return {
@@ -126,7 +129,7 @@ def _content(
         "models": [_model(mixture, name) for mixture, name in zip(mixtures, names, strict=True)],
         "start": start.tolist(),
         "axes": [*sorted(telling, key=lambda k: choices[k] is not None), 0][:2],  # numbers first
-        "ranges": _about_ranges(rows, source),
+        "ranges": _about_ranges(first, rows, source),
         "rows": None if rows is None else {"values": sample.tolist(), "note": _about_rows(rows, sample, source)},
     }
 
@@ -185,7 +188,9 @@ def _typical(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return rows[distance.sum(axis=1).argmin()]
 
 
-def _about_ranges(rows: NDArray[np.float64] | None, source: str) -> str:
+def _about_ranges(mixture: Model, rows: NDArray[np.float64] | None, source: str) -> str:
+    if mixture.schema is not None:
+        return "Sliders span the values that rows of the table can have. Any number can be typed."
     if rows is None:
         return "Sliders span the model's thresholds, or what moves its gate. Any number can be typed."
     return f"Sliders span the values in {source} and the model's thresholds. Any number can be typed."

@@ -57,6 +57,17 @@ def _of_column(column: Column) -> Range:
     return Range(low, high, column.is_whole)
 
 
+def possible_ends(mixture: Model) -> list[tuple[float | None, float | None]]:
+    """Least and largest possible value of every feature, of a model with a schema; None of others."""
+    if mixture.schema is None:
+        return [(None, None)] * mixture.n_features
+    return [
+        (float(len(features) == 1), 1.0) if column.kind == "category" else column.reach
+        for column, features in mixture.schema.places
+        for _ in features
+    ]
+
+
 def choice_columns(names: Sequence[str], ranges: Sequence[Range]) -> list[tuple[str, str] | None]:
     """Column and value of the features that a table's text became, None for numbers.
 

@@ -82,7 +82,7 @@ def audit(
     Parameters
     ----------
     model : Mixture, classifier or model file
-        A hard one, or a sum of trees, with a schema.
+        With a schema.
     table : DataFrame
         Rows in the columns of the schema.
     labels : array, optional

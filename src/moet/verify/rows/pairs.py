@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -297,16 +298,21 @@ def _share(mixture: Mixture, rows: Domain, names: list[str], X: Floats, rng: np.
     """Share of rows whose answer changes for some values of the columns, or for some of many random ones."""
     parts = [part for part in rows.values if part.column.name in names]
     cells = [_cells(part, rng) for part in parts]
-    variants = list(product(*(range(len(own)) for own in cells)))
-    if len(variants) > _MOST_VARIANTS:
-        variants = [variants[k] for k in rng.choice(len(variants), _MOST_VARIANTS, replace=False)]
     answers, changed = mixture.predict(X), np.zeros(len(X), dtype=bool)
-    for variant in variants:
+    for variant in variants([len(own) for own in cells], rng):
         other = X.copy()
         for part, own, k in zip(parts, cells, variant, strict=True):
             other[:, list(part.features)] = own[k]
         changed |= mixture.predict(other) != answers
     return float(changed.mean())
+
+
+def variants(sizes: list[int], rng: np.random.Generator) -> Iterable[Sequence[int]]:
+    """All choices of one of so many values per column, or random ones: those of ten columns fit no memory."""
+    if prod(sizes) <= _MOST_VARIANTS:
+        return product(*map(range, sizes))
+    drawn: list[list[int]] = rng.integers(sizes, size=(_MOST_VARIANTS, len(sizes))).tolist()
+    return drawn
 
 
 def _cells(part: Any, rng: np.random.Generator) -> Floats:
