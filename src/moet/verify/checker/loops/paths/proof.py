@@ -38,8 +38,8 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
-from moet.verify.checker.loops.paths.pieces import Piece, Pieces
-from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
+from moet.verify.checker.loops.paths.pieces import ANYBODY, Piece, Pieces
+from moet.verify.checker.loops.paths.rows import ClosedLoop
 from moet.verify.checker.loops.paths.steps import size
 from moet.verify.checker.meter import Interrupted, Meter, cost
 
@@ -85,8 +85,8 @@ class _Walk:
     """The walk through the records of a proof. Rows are made when a multiplier asks for them.
 
     ``actions[t]`` and ``known[t]`` describe the way to the frame at hand: what has been done, and the constant parts of
-    logits and states (none, if nobody asked). ``experts[t]``, ``tests[t]`` and ``missed[t]`` are what rows of a time
-    are about, and ``rows[t]`` are those that were made already.
+    logits and states (none, if nobody asked). ``leaves[t]`` and ``missed[t]`` are what rows of a time are about, and
+    ``rows[t]`` are those that were made already.
     """
 
     def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
@@ -100,11 +100,10 @@ class _Walk:
         self.actions = [0] * loop.steps
         self.known: list[list[int]] = [[] for _ in range(n_times)]
         self.needs = range(loop.d, loop.d + len(loop.path.needs))
-        self.experts: list[int | None] = [None] * n_times
-        self.tests: list[Tests] = [{} for _ in range(n_times)]
+        self.leaves = [ANYBODY] * n_times
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
-        self.alone: list[dict[int, tuple[int, int, int]]] = [{} for _ in range(n_times)]
+        self.alone: list[dict[int, tuple[int, int, int, int]]] = [{} for _ in range(n_times)]
         self.per_step = loop.n_experts**2 + 2 * loop.d + len(self.path.goals)
 
     def finish(self) -> None:
@@ -127,7 +126,7 @@ class _Walk:
             if t < loop.steps:
                 self._expand(t)
             return
-        self._choose(t, piece)
+        self._choose(t, piece.leaves)
         self.actions[t] = piece.action
         self.known[t + 1] = []
         self._miss(t + 1, -1)
@@ -161,7 +160,7 @@ class _Walk:
             if kind == DEAD:
                 self._contradiction(multipliers, t)
             elif kind == OPEN and t < self.loop.steps:
-                self._push(t, [Piece(None, {}, None, i)])
+                self._push(t, [Piece(ANYBODY, None, i)])
             else:
                 raise CertificateError(f"record {kind} where the goal at time {t} is due")
 
@@ -171,36 +170,37 @@ class _Walk:
         if kind == BOTH and not self.path.goals:
             self._push(t, self._free(named))
             return
-        out: list[int] = []
+        out = 0
         while kind in (VOID, DEAD):
-            out += self._alone(t, named) if kind == VOID else self._together(t, named)
+            out |= self._alone(t, named) if kind == VOID else self._together(t, named)
             kind, named = self.record()
         if kind != OPEN:
             raise CertificateError(f"record {kind} where it is due who is not there")
-        out += self._alone(t, named)
-        self._push(t, self.pieces.left[tuple(out)])
+        out |= self._alone(t, named)
+        self._push(t, self.pieces.left[out])
 
-    def _alone(self, t: int, named: Multipliers) -> list[int]:
-        """Names of those who are not there at time t, for a row of theirs has nobody in the box."""
-        known, alone = self._known(t), self.alone[t]
+    def _alone(self, t: int, named: Multipliers) -> int:
+        """Leaves of those who are not there at time t, for a row of theirs has nobody in the box."""
+        known, alone, out = self._known(t), self.alone[t], 0
         for name, number in named:
             if name not in alone:
-                _, k, threshold = self.pieces.of[name]
-                alone[name] = self.loop.alone(t, k, threshold)
-            first, second, enough = alone[name]
+                leaves, k, threshold = self.pieces.named[name]
+                alone[name] = *self.loop.alone(t, k, threshold), leaves
+            first, second, enough, leaves = alone[name]
             if number != 1.0 or known[first] - known[second] < enough:
                 raise CertificateError(f"somebody may be {name} at time {t}")
-        return [name for name, _ in named]
+            out |= leaves
+        return out
 
-    def _together(self, t: int, multipliers: Multipliers) -> list[int]:
-        """Name of those who are not there at time t, for their rows and those before exclude one another."""
+    def _together(self, t: int, multipliers: Multipliers) -> int:
+        """Leaves of those who are not there at time t, for their rows and those before exclude one another."""
         if not multipliers:
             raise CertificateError(f"nobody is named who is not there at time {t}")
         (name, number), *others = multipliers
-        piece, k, _ = self.pieces.of[name]
-        self._choose(t, piece)
+        leaves, k, _ = self.pieces.named[name]
+        self._choose(t, leaves)
         self._contradiction([(t * self.per_step + k, number), *others], t)
-        return [name]
+        return leaves
 
     def _push(self, t: int, pieces: list[Piece]) -> None:
         """Have pieces visited, the first one first, before those that wait already."""
@@ -216,13 +216,13 @@ class _Walk:
             or set(actions) != self.loop.possible
         ):
             raise CertificateError(f"the actions {actions} are not all that the model can take")
-        return [Piece(None, {}, action) for action in actions]
+        return [Piece(ANYBODY, action) for action in actions]
 
-    def _choose(self, t: int, piece: Piece) -> None:
-        self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
+    def _choose(self, t: int, leaves: int) -> None:
+        self.leaves[t], self.rows[t] = leaves, {}
 
     def _miss(self, t: int, condition: int) -> None:
-        self.experts[t], self.tests[t], self.missed[t], self.rows[t] = None, {}, condition, {}
+        self.leaves[t], self.missed[t], self.rows[t] = ANYBODY, condition, {}
 
     def _contradiction(self, multipliers: Multipliers, last: int) -> None:
         """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
@@ -305,22 +305,20 @@ class _Walk:
         return known[k]
 
     def _make(self, t: int, k: int) -> Row:
-        loop, tests = self.loop, self.tests[t]
+        loop, leaves = self.loop, self.leaves[t]
         if k < loop.n_experts**2:
             e, j = divmod(k, loop.n_experts)
-            if e != self.experts[t] or j == e:
+            if e != self.pieces.expert[leaves] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
-            row, limit = loop.rival(t, e, j)
+            row, limit = loop.rival[t, e, j]
             known = self._known(t)
             return row, limit + known[e] - known[j], False
         k -= loop.n_experts**2
         if k < 2 * loop.d:
-            feature, left = k // 2, k % 2 == 0
-            if (feature, left) not in tests:
-                raise CertificateError(f"there is no test {k} at time {t}")
-            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
-            value = self._known(t)[loop.n_experts + feature]
-            return row, limit - value if left else limit + value, strict
+            state, below = k // 2, k % 2 == 0
+            row, limit, strict = loop.split(t, state, self.pieces.limit[leaves, state, below], below)
+            value = self._known(t)[loop.n_experts + state]
+            return row, limit - value if below else limit + value, strict
         k -= 2 * loop.d
         i = self.needs.stop + k
         if self.missed[t] != k:
@@ -331,10 +329,7 @@ class _Walk:
     def _known(self, t: int) -> list[int]:
         """Constant parts of all logits and states at time t, and 0."""
         if not self.known[t]:
-            start = self.loop.start[t]
-            self.loop.meter.spend(len(start) * (t + 1))
-            done = [self.loop.pushes[t - 1 - k][action] for k, action in enumerate(self.actions[:t])]
-            self.known[t] = list(map(sum, zip(start, *done, strict=True)))
+            self.known[t] = self.loop.known(t, self.actions[:t])
         return self.known[t]
 
     def _value(self, t: int, i: int) -> int:

@@ -7,6 +7,7 @@ rounding are as there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import lcm
 from operator import add, mul, sub
@@ -20,8 +21,6 @@ from moet.verify.checker.loops.geometry import action_number
 from moet.verify.checker.loops.paths.steps import (
     GRID,
     LARGEST,
-    POWER_BITS,
-    ROUNDED_BITS,
     Steps,
     floored,
     rounded_steps,
@@ -32,10 +31,6 @@ from moet.verify.checker.meter import Meter, cost
 
 UNIT_BITS = 53
 """The largest relative error of one float64 operation is one over two to this."""
-
-Tests = dict[tuple[int, bool], float]
-"""Thresholds by state and side: True is x <= threshold, False is x > threshold."""
-
 
 class ClosedLoop:
     """A model in a system that must stay safe or, if a goal is given, reach it.
@@ -57,8 +52,8 @@ class ClosedLoop:
         self._read_gate(model)
         self.path = path = self._path(system, claim)
         self.scale, self.bits = path.scale, path.bits
-        self.constants = [*(top * self.scale // self.denominator for top in self.bias), *[0] * (self.d + 1)]
-        self.shift = POWER_BITS - ROUNDED_BITS + self.denominator.bit_length() - 1
+        self.levels = [top * self.scale // self.denominator for top in self.bias]
+        self.shift = path.finer + self.denominator.bit_length() - 1
         self.blur = path.blur_of(self.weights, self.denominator)
         self._remember()
         self.unseen = [-(-e.numerator * self.scale // e.denominator) for e in path.observation_errors]
@@ -81,9 +76,8 @@ class ClosedLoop:
 
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
-        self.pushes = Made(self._make_pushes)
         self.gate = Made(self._make_gate)
-        self.start = Made(self._make_start)
+        self.rival = Made(self._make_rival)
         self.slack = Made(self._make_slack)
         self.edge = Made(self._make_edge)
 
@@ -114,44 +108,30 @@ class ClosedLoop:
         """All actions of the model."""
         return {self.action_of[label] for tree in self.trees for label in tree.label if label >= 0}
 
-    def _make_pushes(self, ahead: int) -> list[list[int]]:
-        """For every action, what it adds to all logits and states so many steps after the state to which it leads."""
-        n_actions, states = len(self.path.offsets), range(self.d)
-        self.meter.spend(cost((self.n_experts + 1) * self.d * n_actions, self.bits))
-        self.meter.hold((self.n_experts + self.d) * n_actions, self.bits)
-        gains = [self.path.gain(k, ahead) for k in states]
-        if self.exact:
-            gains = [self.path.gain_of(ahead, weights, self.denominator) for weights in self.weights] + gains
-            return [[*column, 0] for column in zip(*gains, strict=True)]
-        moved, shift = self.path.pushed(ahead)[0], self.shift
-        return [
-            [*(sum(map(mul, weights, far)) >> shift for weights in self.weights), *states_moved, 0]
-            for far, states_moved in zip(moved, zip(*gains, strict=True), strict=True)
+    def known(self, t: int, actions: Sequence[int]) -> list[int]:
+        """Constant parts of all logits and states at time t after these actions, and 0."""
+        self.meter.spend(self.d * (t + 1) + cost(self.n_experts * self.d, self.bits))
+        states = self.path.constant(t, actions)
+        logits = [
+            level + (sum(map(mul, weights, states)) >> self.shift)
+            for level, weights in zip(self.levels, self.weights, strict=True)
         ]
+        return [*logits, *(value >> self.path.finer for value in states), 0]
 
-    def _make_gate(self, t: int) -> list[tuple[list[int], int]]:
-        """Linear parts of all logits at time t, each with what the middle of the box adds."""
-        self.meter.spend(cost(self.n_experts * self.d * (self.d + 1), self.bits))
-        self.meter.hold(self.n_experts * 2 * self.d, self.bits)
+    def _make_gate(self, t: int) -> list[list[int]]:
+        """Linear parts of all logits at time t."""
+        self.meter.spend(cost(self.n_experts * self.d * self.d, self.bits))
+        self.meter.hold(self.n_experts * self.d, self.bits)
         if self.exact:
-            return [self.path.row_of(t, weights, self.denominator) for weights in self.weights]
-        columns, shift = self.path.box_after(t)[0], self.shift
-        rows = [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
-        return [(row, 0 if self.path.is_centred else row.pop()) for row in rows]
+            return [self.path.row_of(t, weights, self.denominator)[0] for weights in self.weights]
+        columns, shift = self.path.box_after(t)[0][: self.d], self.shift
+        return [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
 
-    def _make_start(self, t: int) -> list[int]:
-        """Constant parts of all logits and states at time t, without what actions add, and 0."""
-        if self.path.is_centred:
-            return self.constants
-        self.meter.hold(self.n_experts + self.d + 1, self.bits)
-        middles = *(middle for _, middle in self.gate[t]), *(self.path.row(t, state)[1] for state in range(self.d)), 0
-        return list(map(add, self.constants, middles))
-
-    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
+    def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
         """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
         self.meter.hold(self.d, self.bits)
         gate = self.gate[t]
-        return list(map(sub, gate[j][0], gate[e][0])), self.slack[e, j][t]
+        return list(map(sub, gate[j], gate[e])), self.slack[e, j][t]
 
     def _make_slack(self, e: int, j: int) -> list[int]:
         """How far the difference of two logits may be off at every time.
@@ -181,8 +161,8 @@ class ClosedLoop:
         self.meter.hold(4, self.bits)
         if k < self.n_experts**2:
             e, j = divmod(k, self.n_experts)
-            gate = self.gate[t]
-            return j, e, self.slack[e, j][t] + size(map(sub, gate[j][0], gate[e][0])) + 1
+            row, limit = self.rival[t, e, j]
+            return j, e, limit + size(row) + 1
         state, above = divmod(k - self.n_experts**2, 2)
         first, second = self.n_experts + state, self.n_experts + self.d
         enough = self.edge[state, threshold, not above][0] + self.path.beside(t, state)

@@ -14,7 +14,7 @@ harder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate
@@ -81,6 +81,7 @@ class Steps:
         self.denominator = self._denominator(v for row in functions for v in row)
         self.functions = [[over(self.denominator, v) for v in row] for row in functions]
         self.scale = self._scale(finest, system.noise)
+        self.finer = 0 if self.is_exact else POWER_BITS - ROUNDED_BITS
         self.bits = self.scale.bit_length() + 128
         self.blur = self.blur_of(self.functions, self.denominator)
         self.observation = Observation(system.noise, system.float32)
@@ -90,6 +91,8 @@ class Steps:
 
     def _remember(self) -> None:
         """Everything that is made for a time or a function is made once; it is forgotten with these steps."""
+        self.push = cache(self._make_push)
+        self.middle = cache(self._make_middle)
         self.gain = cache(self._make_gain)
         self.worst = cache(self._make_worst)
         self.outright = cache(self._make_outright)
@@ -269,6 +272,23 @@ class Steps:
 
     def _make_row(self, t: int, i: int) -> tuple[list[int], int]:
         return self.row_of(t, self.functions[i], self.denominator)
+
+    def constant(self, t: int, actions: Sequence[int]) -> list[int]:
+        """Constant parts of the states at time t after these actions, in multiples of 1/(scale·2^finer)."""
+        done = [self.push(t - 1 - k)[action] for k, action in enumerate(actions)]
+        return list(map(sum, zip(self.middle(t), *done, strict=True)))
+
+    def _make_push(self, ahead: int) -> list[list[int]]:
+        """For every action, what it adds to the states so many steps after the one to which it leads."""
+        moved, over_all = self.pushed(ahead)
+        return [[v * self.scale // over_all for v in states] for states in moved] if self.is_exact else moved
+
+    def _make_middle(self, t: int) -> list[int]:
+        """What the middle of the box adds to the states at time t."""
+        columns, over_all = self.box_after(t)
+        if self.is_centred:
+            return [0] * self.d
+        return [v * self.scale // over_all for v in columns[-1]] if self.is_exact else columns[-1]
 
     def _make_gain(self, i: int, ahead: int) -> tuple[int, ...]:
         return self.gain_of(ahead, self.functions[i], self.denominator)
