@@ -74,20 +74,21 @@ class Pieces:
     def _numbered(self, e: int, tree: PlainTree) -> Leaves:
         """Number the leaves of expert e's tree."""
         first, parent, waiting = [0] * len(tree.label), [(0, True)] * len(tree.label), [0]
+        places: list[tuple[int, int]] = []
+        before, left, right = len(self._places), tree.left, tree.right
         while waiting:
             node = waiting.pop()
-            first[node] = len(self._places)
-            if (label := tree.label[node]) < 0:
-                waiting += tree.right[node], tree.left[node]
+            first[node] = before + len(places)
+            if left[node] < 0:
+                places.append((e, node))
             else:
-                self._places.append((e, node))
-                self._actions.append(self._loop.action_of[label])
-        end = [len(self._places)] * len(first)
-        for node, label in enumerate(tree.label):  # children come after their parents
-            if label < 0:
-                left, right = tree.left[node], tree.right[node]
-                parent[left], parent[right] = (node, True), (node, False)
-                end[left], end[right] = first[right], end[node]
+                waiting += right[node], left[node]
+        end = [before + len(places)] * len(first)
+        for node, (low, high) in enumerate(zip(left, right, strict=True)):  # children come after their parents
+            if low >= 0:
+                parent[low], parent[high], end[low], end[high] = (node, True), (node, False), first[high], end[node]
+        self._places += places
+        self._actions += [self._loop.action_of[tree.label[node]] for _, node in places]
         return Leaves(first, end, parent)
 
     def _taking(self, action: int) -> int:

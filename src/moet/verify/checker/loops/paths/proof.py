@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import repeat
 from math import ldexp
+from operator import mul
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Multipliers, Records
@@ -39,8 +40,8 @@ from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
 from moet.verify.checker.loops.paths.pieces import ANYBODY, Piece, Pieces
-from moet.verify.checker.loops.paths.rows import ClosedLoop
-from moet.verify.checker.loops.paths.steps import size
+from moet.verify.checker.loops.paths.rows import MOST_TIMES_BITS, ClosedLoop
+from moet.verify.checker.made import Made
 from moet.verify.checker.meter import Interrupted, Meter, cost
 
 OPEN, DEAD, BOTH = range(3)
@@ -53,14 +54,13 @@ In exact arithmetic there are more of them.
 """
 
 SHORT_BITS = 24
-SHORT = 2.0**SHORT_BITS
-"""Multipliers that are multiples of one over this are taken as they are."""
+"""Multipliers with so many binary digits after the point, and up to as many more before it, are taken as they are."""
 
 ITSELF = -1
 """First reference of a ``BOUND``: the number is how often the condition is taken, for thirds of rows are no floats."""
 
-Row = tuple[list[int], int, bool]
-"""Coefficients a, and the limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
+Row = tuple[int, bool]
+"""A function that is at most 0 of those whom the row is about, or below 0 if the last entry says so."""
 
 
 def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
@@ -95,6 +95,7 @@ class _Walk:
         self.records, self.record = records, records.in_turn().__next__
         self.pieces = Pieces(loop, coarse)
         self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
+        self.short = Made(_short)
         self.stack: list[Iterator[tuple[int, Piece]]] = []
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
@@ -225,17 +226,10 @@ class _Walk:
         self.leaves[t], self.missed[t], self.rows[t] = ANYBODY, condition, {}
 
     def _contradiction(self, multipliers: Multipliers, last: int) -> None:
-        """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
-        loop = self.loop
-        total, limit, strict = [0] * loop.d, 0, False
+        """Confirm that rows of times up to ``last`` exclude one another."""
+        rows = [self._named(name, last) for name, _ in multipliers]
         factors, _ = self._factors(multipliers)
-        for (name, _), factor in zip(multipliers, factors, strict=True):
-            row, most, below = self._named(name, last)
-            strict |= below and factor > 0
-            total = [a + factor * b for a, b in zip(total, row, strict=True)]
-            limit += factor * most
-        lacking = size(total) + limit
-        if lacking > 0 or (lacking == 0 and not strict):
+        if not self._exclude(rows, factors):
             raise CertificateError("multipliers do not add up to a contradiction")
 
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
@@ -245,33 +239,36 @@ class _Walk:
             self._at_most(t, i, left, t - 1, multipliers)
 
     def _at_most(self, t: int, i: int, left: int, last: int, multipliers: Multipliers) -> None:
-        """Confirm that condition i holds at time t of all that rows up to ``last`` leave.
+        """Confirm that condition i holds at time t of all that rows up to ``last`` leave: they exclude that it fails.
 
         Of all first states it holds if ``left`` is not negative.
         """
-        loop = self.loop
-        row, _ = self.path.condition(t, i)
-        factors, bits = self._factors(multipliers)
-        weight = 1 << bits
+        factors, once = self._factors(multipliers)
         if multipliers and multipliers[0][0] == ITSELF:
-            weight, multipliers, factors = factors[0], multipliers[1:], factors[1:]
-            if weight <= 0:
+            once, *factors = factors
+            multipliers = multipliers[1:]
+            if once <= 0:
                 raise CertificateError("a condition is not taken at all")
-        total = [-a * weight for a in row]
-        room = (left + size(row)) * weight
-        for (name, _), factor in zip(multipliers, factors, strict=True):
-            row, most, _ = self._named(name, last)
-            total = [a + factor * b for a, b in zip(total, row, strict=True)]
-            room -= factor * most
-        if size(total) > room:
-            raise CertificateError(f"multipliers do not prove condition {i - loop.d} at time {t}")
+        rows = [self._named(name, last) for name, _ in multipliers]
+        fails = self.loop.missed[t, i] + self.loop.constant(left), True
+        if not self._exclude([fails, *rows], [once, *factors]):
+            raise CertificateError(f"multipliers do not prove condition {i - self.loop.d} at time {t}")
+
+    def _exclude(self, rows: list[Row], factors: list[int]) -> bool:
+        """Whether rows have nobody in common, for taken so many times they add up to more than 0 in all of the box."""
+        least = self.loop.functions.least(sum(map(mul, factors, [function for function, _ in rows])))
+        return least > 0 or (
+            least == 0 and any(below and factor for (_, below), factor in zip(rows, factors, strict=True))
+        )
 
     def _factors(self, multipliers: Multipliers) -> tuple[list[int], int]:
-        """Multipliers as integers over two to the power of so many bits, few if they are short."""
-        scaled = [number * SHORT for _, number in multipliers]
-        if all(map(float.is_integer, scaled)):
-            return list(map(int, scaled)), SHORT_BITS
-        return [int(ldexp(number, self.bits)) for _, number in multipliers], self.bits
+        """Multipliers as integers, and 1 as one; few digits if they are short, and never too many for functions."""
+        factors = [self.short[number] for _, number in multipliers]
+        if -1 not in factors:
+            return factors, 1 << SHORT_BITS
+        factors = [int(ldexp(number, self.bits)) for _, number in multipliers]
+        beyond = max(0, sum(factors).bit_length() - MOST_TIMES_BITS + 1)
+        return [factor >> beyond for factor in factors], 1 << self.bits >> beyond
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""
@@ -310,21 +307,19 @@ class _Walk:
             e, j = divmod(k, loop.n_experts)
             if e != self.pieces.expert[leaves] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
-            row, limit = loop.rival[t, e, j]
             known = self._known(t)
-            return row, limit + known[e] - known[j], False
+            return loop.rival[t, e, j] + (known[j] - known[e] << loop.functions.above), False
         k -= loop.n_experts**2
         if k < 2 * loop.d:
             state, below = k // 2, k % 2 == 0
-            row, limit, strict = loop.split(t, state, self.pieces.limit[leaves, state, below], below)
-            value = self._known(t)[loop.n_experts + state]
-            return row, limit - value if below else limit + value, strict
+            function, strict = loop.split[t, state, self.pieces.limit[leaves, state, below], below]
+            value = self._known(t)[loop.n_experts + state] << loop.functions.above
+            return function + value if below else function - value, strict
         k -= 2 * loop.d
         i = self.needs.stop + k
         if self.missed[t] != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
-        row, limit = self.path.condition(t, i)
-        return [-a for a in row], self._value(t, i) - limit, True
+        return loop.missed[t, i] + loop.constant(self.path.outright(t, i) - self._value(t, i)), True
 
     def _known(self, t: int) -> list[int]:
         """Constant parts of all logits and states at time t, and 0."""
@@ -336,3 +331,9 @@ class _Walk:
         """Constant part of condition i at time t."""
         gain = self.path.gain
         return sum(gain(i, t - 1 - k)[action] for k, action in enumerate(self.actions[:t]))
+
+
+def _short(number: float) -> int:
+    """A multiplier as an integer; -1 if it is not short."""
+    scaled = ldexp(number, SHORT_BITS) if number < 1 << SHORT_BITS else 0.5
+    return int(scaled) if scaled.is_integer() else -1

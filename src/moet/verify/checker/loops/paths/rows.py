@@ -18,19 +18,17 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.claims import Paths
 from moet.verify.checker.loops.geometry import action_number
-from moet.verify.checker.loops.paths.steps import (
-    GRID,
-    LARGEST,
-    Steps,
-    floored,
-    rounded_steps,
-    size,
-)
+from moet.verify.checker.loops.paths.functions import Functions
+from moet.verify.checker.loops.paths.steps import GRID, LARGEST, Steps, floored, rounded_steps, size
 from moet.verify.checker.made import Made
 from moet.verify.checker.meter import Meter, cost
 
+MOST_TIMES_BITS = 128
+"""Functions are taken fewer times than two to this."""
+
 UNIT_BITS = 53
 """The largest relative error of one float64 operation is one over two to this."""
+
 
 class ClosedLoop:
     """A model in a system that must stay safe or, if a goal is given, reach it.
@@ -52,9 +50,9 @@ class ClosedLoop:
         self._read_gate(model)
         self.path = path = self._path(system, claim)
         self.scale, self.bits = path.scale, path.bits
-        self.levels = [top * self.scale // self.denominator for top in self.bias]
-        self.shift = path.finer + self.denominator.bit_length() - 1
-        self.blur = path.blur_of(self.weights, self.denominator)
+        self.finer = self.denominator.bit_length() - 1
+        self.functions = self._functions()
+        self.blur = path.blur_of(self.weights, self.denominator, 0)
         self._remember()
         self.unseen = [-(-e.numerator * self.scale // e.denominator) for e in path.observation_errors]
         self.gate_errors = self._gate_errors()
@@ -74,11 +72,20 @@ class ClosedLoop:
         finest = [threshold.as_integer_ratio()[1] for tree in self.trees for threshold in tree.threshold]
         return Steps(system, claim.steps, claim.goal, self.meter, lcm(self.denominator, max(finest)))
 
+    def _functions(self) -> Functions:
+        """How functions are written, with room for all coefficients, taken so many times."""
+        path = self.path
+        widest = max(2 * sum(map(abs, row)) for row in self.weights)
+        widest += self.denominator * max(2 + sum(map(abs, row)) // path.denominator for row in path.functions)
+        return Functions(self.d, (widest * (path.farthest + 1)).bit_length() + MOST_TIMES_BITS)
+
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
+        self.states = Made(self._make_states)
         self.gate = Made(self._make_gate)
-        self.rival = Made(self._make_rival)
-        self.slack = Made(self._make_slack)
+        self.rival, self.split = Made(self._make_rival), Made(self._make_split)
+        self.missed = Made(self._make_missed)
+        self.slack, self.swing = Made(self._make_slack), Made(self._make_swing)
         self.edge = Made(self._make_edge)
 
     def _gate_errors(self) -> list[int]:
@@ -111,61 +118,71 @@ class ClosedLoop:
     def known(self, t: int, actions: Sequence[int]) -> list[int]:
         """Constant parts of all logits and states at time t after these actions, and 0."""
         self.meter.spend(self.d * (t + 1) + cost(self.n_experts * self.d, self.bits))
-        states = self.path.constant(t, actions)
+        states, finer = self.path.constant(t, actions), self.path.finer
         logits = [
-            level + (sum(map(mul, weights, states)) >> self.shift)
-            for level, weights in zip(self.levels, self.weights, strict=True)
+            b * self.scale + (sum(map(mul, weights, states)) >> finer)
+            for b, weights in zip(self.bias, self.weights, strict=True)
         ]
-        return [*logits, *(value >> self.path.finer for value in states), 0]
+        return [*logits, *(value >> finer << self.finer for value in states), 0]
 
-    def _make_gate(self, t: int) -> list[list[int]]:
+    def _make_states(self, t: int) -> list[int]:
+        """Linear parts of all states at time t, in multiples of 1/scale."""
+        self.meter.hold(self.d * self.d, self.functions.width)
+        return [self.functions.of(self.path.row(t, state)[0]) for state in range(self.d)]
+
+    def _make_gate(self, t: int) -> list[int]:
         """Linear parts of all logits at time t."""
-        self.meter.spend(cost(self.n_experts * self.d * self.d, self.bits))
-        self.meter.hold(self.n_experts * self.d, self.bits)
-        if self.exact:
-            return [self.path.row_of(t, weights, self.denominator)[0] for weights in self.weights]
-        columns, shift = self.path.box_after(t)[0][: self.d], self.shift
-        return [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
+        self.meter.spend(cost(self.n_experts * self.d * self.d, self.functions.width))
+        self.meter.hold(self.n_experts * self.d, self.functions.width)
+        states = self.states[t]
+        return [sum(map(mul, weights, states)) for weights in self.weights]
 
-    def _make_rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
-        """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
-        self.meter.hold(self.d, self.bits)
+    def _make_rival(self, t: int, e: int, j: int) -> int:
+        """What is at most 0 where expert e is chosen at time t, and not j; but for the constant parts."""
+        self.meter.hold(self.d + 1, self.functions.width)
         gate = self.gate[t]
-        return list(map(sub, gate[j], gate[e])), self.slack[e, j][t]
+        return gate[j] - gate[e] - self.constant(self.slack[e, j] + self.swing[e, j][t])
 
-    def _make_slack(self, e: int, j: int) -> list[int]:
-        """How far the difference of two logits may be off at every time.
-
-        For roundings, for what is not seen exactly, and for what disturbances did before.
-        """
-        slack = self.gate_errors[e] + self.gate_errors[j] + self.blur + 1
-        if not self.path.observation.is_exact:
-            weights = map(abs, map(sub, self.weights[e], self.weights[j]))
-            slack += sum(map(mul, weights, self.unseen)) // self.denominator
-        self.meter.hold(self.steps + 1)
-        if self.path.is_calm:
-            return [slack] * (self.steps + 1)
-        difference = list(map(sub, self.weights[e], self.weights[j]))
-        return [slack + swing for swing in self.path.swing_of(difference, self.denominator)]
-
-    def split(self, t: int, state: int, threshold: float, below: bool) -> tuple[list[int], int, bool]:
-        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
+    def _make_split(self, t: int, state: int, threshold: float, below: bool) -> tuple[int, bool]:
+        """What is at most 0 on one side of a split at time t, but for the constant part; whether it must be below."""
+        self.meter.hold(self.d + 1, self.functions.width)
         limit, strict = self.edge[state, threshold, below]
-        return self.path.side(t, state, below), limit + self.path.swing(state)[t] + self.path.blur, strict
+        row, limit = self.states[t][state], limit + self.path.swing(state)[t] + self.path.blur
+        return (row if below else -row) - (limit << self.functions.above) << self.finer, strict
+
+    def _make_missed(self, t: int, i: int) -> int:
+        """What is below 0 where condition i is not met at time t, if actions add all to it that all states allow."""
+        self.meter.hold(self.d + 1, self.functions.width)
+        row, _ = self.path.condition(t, i)
+        return self.functions.of([-a for a in row], size(row)) << self.finer
+
+    def constant(self, value: int) -> int:
+        """A constant function, of a value in multiples of 1/scale."""
+        return value << self.finer + self.functions.above
+
+    def _make_slack(self, e: int, j: int) -> int:
+        """How far the difference of two logits may be off: for roundings, and for what is not seen exactly."""
+        slack = self.gate_errors[e] + self.gate_errors[j] + self.blur + 1
+        if self.path.observation.is_exact:
+            return slack
+        weights = map(abs, map(sub, self.weights[e], self.weights[j]))
+        return slack + sum(map(mul, weights, self.unseen)) // self.denominator
+
+    def _make_swing(self, e: int, j: int) -> list[int]:
+        """The most that disturbances before each time add to the difference of two logits."""
+        return self.path.swing_of(list(map(sub, self.weights[e], self.weights[j])), self.denominator)
 
     def alone(self, t: int, k: int, threshold: float) -> tuple[int, int, int]:
         """When row k of a time, of a pair or of a test with this threshold, has nobody in the box.
 
         That is if, of the constant parts of logits and states and 0, the first is ahead of the second by the third.
         """
-        self.meter.hold(4, self.bits)
         if k < self.n_experts**2:
             e, j = divmod(k, self.n_experts)
-            row, limit = self.rival[t, e, j]
-            return j, e, limit + size(row) + 1
+            return j, e, 1 - self.functions.least(self.rival[t, e, j])
         state, above = divmod(k - self.n_experts**2, 2)
         first, second = self.n_experts + state, self.n_experts + self.d
-        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, state)
+        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, state) << self.finer
         return (second, first, enough) if above else (first, second, enough)
 
     def _make_edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:

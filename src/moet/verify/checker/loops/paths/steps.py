@@ -19,12 +19,13 @@ from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate
 from math import ceil, lcm
-from operator import add, mul, neg, sub
+from operator import add, getitem, mul, neg, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine, Sides, Vector
 from moet.verify.checker.documents.system import HalfSpace, PlainSystem
 from moet.verify.checker.loops.observation import Observation
+from moet.verify.checker.loops.paths.functions import Functions
 from moet.verify.checker.loops.paths.lanes import Lanes
 from moet.verify.checker.meter import MOST_BITS, Meter, cost
 
@@ -83,7 +84,7 @@ class Steps:
         self.scale = self._scale(finest, system.noise)
         self.finer = 0 if self.is_exact else POWER_BITS - ROUNDED_BITS
         self.bits = self.scale.bit_length() + 128
-        self.blur = self.blur_of(self.functions, self.denominator)
+        self.blur = self.blur_of(self.functions, self.denominator, POWER_BITS - ROUNDED_BITS)
         self.observation = Observation(system.noise, system.float32)
         self.largest = self._largest_states(offsets)
         self.observation_errors = self.observation.errors([Fraction(most, GRID) for most in self.largest])
@@ -91,16 +92,19 @@ class Steps:
 
     def _remember(self) -> None:
         """Everything that is made for a time or a function is made once; it is forgotten with these steps."""
-        self.push = cache(self._make_push)
-        self.middle = cache(self._make_middle)
         self.gain = cache(self._make_gain)
         self.worst = cache(self._make_worst)
         self.outright = cache(self._make_outright)
         self.row = cache(self._make_row)
-        self.side = cache(self._make_side)
         self.beside = cache(self._make_beside)
         self.condition = cache(self._make_condition)
         self.swing = cache(self._make_swing)
+
+    @cached_property
+    def farthest(self) -> int:
+        """Largest coefficient of a state, at any time."""
+        times, states = range(self.steps + 1), range(self.d)
+        return max(max(map(abs, self.row(t, state)[0])) for t in times for state in states)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -143,16 +147,17 @@ class Steps:
         limits = self._denominator([*self.bounds, *noise])
         return int(self.step**self.steps) * self._start * lcm(FINEST, finest, self.denominator, limits)
 
-    def blur_of(self, functions: list[list[int]], denominator: int) -> int:
+    def blur_of(self, functions: list[list[int]], denominator: int, digits: int) -> int:
         """Most that rounding changes an inequality between two such functions by, in multiples of 1/scale.
 
-        A coefficient of a row is off by less than ``rough``: by less than 1, and by what a power of the matrix is off
-        times the function. So is what the middle of the box adds, what an action does, and what a disturbance does.
+        A coefficient of a row is off by less than ``rough``: by less than 1, and by what the states are off times the
+        function, which they are by less than 2 of units that have so many more binary digits. So is what the middle of
+        the box adds, what an action does, and what a disturbance does.
         """
         if self.is_exact:
             return 0
         widest = max(sum(map(abs, row)) for row in functions) * max(1, ceil(sum(self.radius)))
-        rough = 2 + widest // (denominator << POWER_BITS - ROUNDED_BITS)
+        rough = 2 + 2 * widest // (denominator << digits)
         return 2 * rough * (self.d + 1 + 2 * self.steps) + 16
 
     def _denominator(self, values: Iterable[Fraction]) -> int:
@@ -275,15 +280,33 @@ class Steps:
 
     def constant(self, t: int, actions: Sequence[int]) -> list[int]:
         """Constant parts of the states at time t after these actions, in multiples of 1/(scale·2^finer)."""
-        done = [self.push(t - 1 - k)[action] for k, action in enumerate(actions)]
-        return list(map(sum, zip(self.middle(t), *done, strict=True)))
+        together, middles, pushes = self.pushes
+        done = map(getitem, map(pushes.__getitem__, range(t - 1, -1, -1)), actions)
+        return together.coefficients(sum(done, middles[t]))
 
-    def _make_push(self, ahead: int) -> list[list[int]]:
+    @cached_property
+    def pushes(self) -> tuple[Functions, list[int], list[list[int]]]:
+        """What the middle of the box adds to all states at every time, and every action so many steps later.
+
+        All states side by side, as coefficients of functions are.
+        """
+        middles, ahead = [self._middle_at(t) for t in range(self.steps + 1)], range(self.steps)
+        pushes = [self._push(k) for k in ahead]
+        most = sum(max(abs(v) for states in push for v in states) for push in pushes)
+        together = Functions(self.d, (most + max(max(map(abs, states)) for states in middles)).bit_length())
+        self.meter.hold(self.d * (self.steps + 1) * (1 + len(self.offsets)), together.width)
+        return (
+            together,
+            [together.of(states) for states in middles],
+            [[together.of(states) for states in push] for push in pushes],
+        )
+
+    def _push(self, ahead: int) -> list[list[int]]:
         """For every action, what it adds to the states so many steps after the one to which it leads."""
         moved, over_all = self.pushed(ahead)
         return [[v * self.scale // over_all for v in states] for states in moved] if self.is_exact else moved
 
-    def _make_middle(self, t: int) -> list[int]:
+    def _middle_at(self, t: int) -> list[int]:
         """What the middle of the box adds to the states at time t."""
         columns, over_all = self.box_after(t)
         if self.is_centred:
@@ -304,12 +327,6 @@ class Steps:
         """Condition i holds at time t of every first state if what actions add to it is at most this."""
         row, limit = self.condition(t, i)
         return limit - size(row)
-
-    def _make_side(self, t: int, state: int, below: bool) -> list[int]:
-        """Row of a state at time t, or of its opposite."""
-        self.meter.hold(self.d, self.bits)
-        row, _ = self.row(t, state)
-        return row if below else [-v for v in row]
 
     def _make_beside(self, t: int, state: int) -> int:
         """By how much the constant part of a state at time t may be beyond an edge, with somebody on this side."""
