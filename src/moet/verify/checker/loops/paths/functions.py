@@ -8,6 +8,7 @@ times, as numbers are, all coefficients at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import lshift
 
 
 class Functions:
@@ -34,20 +35,19 @@ class Functions:
         self.width = bits + d.bit_length() + 2
         self.above = d * self.width
         """By how much a constant is shifted."""
-        self._last = self.width - 1
+        self._last, self._places = self.width - 1, range(0, self.above, self.width)
         ones = sum(1 << k * self.width for k in range(d))
         self._highest, self._others, self._lane = ones << self._last, (ones << self._last) - ones, (1 << self.width) - 1
         self._halves = [self.width << k for k in reversed(range((d - 1).bit_length()))]
 
     def of(self, coefficients: Iterable[int], constant: int = 0) -> int:
         """The integer of a function."""
-        lanes = sum(a << k * self.width for k, a in enumerate(coefficients))
-        return lanes + (constant << self.above)
+        return sum(map(lshift, coefficients, self._places), constant << self.above)
 
     def coefficients(self, function: int) -> list[int]:
         """Those of a function."""
         moved, half = function + self._highest, 1 << self._last
-        return [(moved >> place & self._lane) - half for place in range(0, self.above, self.width)]
+        return [(moved >> place & self._lane) - half for place in self._places]
 
     def least(self, function: int) -> int:
         """Least value in the box: the constant less the sizes of all coefficients."""

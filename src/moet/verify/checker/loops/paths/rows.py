@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import lcm
-from operator import add, mul, sub
+from operator import add, getitem, mul, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine
@@ -52,6 +52,8 @@ class ClosedLoop:
         self.scale, self.bits = path.scale, path.bits
         self.finer = self.denominator.bit_length() - 1
         self.functions = self._functions()
+        self.levels = [b * self.scale for b in self.bias]
+        self._write_constants()
         self.blur = path.blur_of(self.weights, self.denominator, 0)
         self._remember()
         self.unseen = [-(-e.numerator * self.scale // e.denominator) for e in path.observation_errors]
@@ -79,8 +81,21 @@ class ClosedLoop:
         widest += self.denominator * max(2 + sum(map(abs, row)) // path.denominator for row in path.functions)
         return Functions(self.d, (widest * (path.farthest + 1)).bit_length() + MOST_TIMES_BITS)
 
+    def _write_constants(self) -> None:
+        """Write all logits, and then all states, side by side: their constants, and what they are of each state.
+
+        As what is of one state is, the sum of such integers is all of them at once.
+        """
+        most, d = self.path.largest_constant, range(self.d)
+        sizes = [sum(map(abs, row)) * most + abs(b) for row, b in zip(self.weights, self.levels, strict=True)]
+        self.constants = Functions(self.n_experts + self.d, max(*sizes, self.denominator * most).bit_length())
+        units = [[self.denominator * (i == k) for i in d] for k in d]
+        self.columns = [self.constants.of([*(row[k] for row in self.weights), *units[k]]) for k in d]
+        self.first = self.constants.of(self.levels)
+
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
+        self.pushes, self.start = Made(self._make_pushes), Made(self._make_start)
         self.states = Made(self._make_states)
         self.gate = Made(self._make_gate)
         self.rival, self.split = Made(self._make_rival), Made(self._make_split)
@@ -117,13 +132,27 @@ class ClosedLoop:
 
     def known(self, t: int, actions: Sequence[int]) -> list[int]:
         """Constant parts of all logits and states at time t after these actions, and 0."""
-        self.meter.spend(self.d * (t + 1) + cost(self.n_experts * self.d, self.bits))
-        states, finer = self.path.constant(t, actions), self.path.finer
-        logits = [
-            b * self.scale + (sum(map(mul, weights, states)) >> finer)
-            for b, weights in zip(self.bias, self.weights, strict=True)
-        ]
-        return [*logits, *(value >> finer << self.finer for value in states), 0]
+        n, words = self.n_experts + self.d, 1 + (self.constants.above >> 6)
+        self.meter.spend(t * (1 + (words >> 6)) + n * (1 + (words >> 6)))
+        pushes = map(getitem, map(self.pushes.__getitem__, range(t - 1, -1, -1)), actions)
+        return [*self.constants.coefficients(sum(pushes, self.start[t])), 0]
+
+    def _make_pushes(self, ahead: int) -> list[int]:
+        """What every action adds to all logits and states so many steps after the state to which it leads."""
+        gains = [self.path.gain(state, ahead) for state in range(self.d)]
+        return [self._side_by_side(moved) for moved in zip(*gains, strict=True)]
+
+    def _make_start(self, t: int) -> int:
+        """Constant parts of all logits and states at time t, without what actions add."""
+        if self.path.is_centred:
+            return self.first
+        return self.first + self._side_by_side([self.path.row(t, state)[1] for state in range(self.d)])
+
+    def _side_by_side(self, moved: Sequence[int]) -> int:
+        """What it adds to all logits and states, in multiples of 1/(scale·denominator), if states move so far."""
+        self.meter.spend(cost((self.n_experts + self.d) * self.d, self.constants.width))
+        self.meter.hold(self.n_experts + self.d, self.constants.width)
+        return sum(map(mul, self.columns, moved))
 
     def _make_states(self, t: int) -> list[int]:
         """Linear parts of all states at time t, in multiples of 1/scale."""
@@ -141,7 +170,7 @@ class ClosedLoop:
         """What is at most 0 where expert e is chosen at time t, and not j; but for the constant parts."""
         self.meter.hold(self.d + 1, self.functions.width)
         gate = self.gate[t]
-        return gate[j] - gate[e] - self.constant(self.slack[e, j] + self.swing[e, j][t])
+        return gate[j] - gate[e] - self.constant(self.slack[e, j] + (0 if self.path.is_calm else self.swing[e, j][t]))
 
     def _make_split(self, t: int, state: int, threshold: float, below: bool) -> tuple[int, bool]:
         """What is at most 0 on one side of a split at time t, but for the constant part; whether it must be below."""
@@ -189,8 +218,8 @@ class ClosedLoop:
         """Limit of a state on one side of a threshold, rounded up, and whether that made it larger."""
         self.meter.hold(1, self.bits)
         if left:
-            limit = self.path.observation.largest_below(feature, threshold)
+            limit, sign = self.path.observation.largest_below(feature, threshold), -1
         else:
-            limit = -self.path.observation.least_above(feature, threshold)
-        whole, rest = divmod(-limit.numerator * self.scale, limit.denominator)
+            limit, sign = self.path.observation.least_above(feature, threshold), 1
+        whole, rest = divmod(sign * limit.numerator * self.scale, limit.denominator)
         return -whole, rest > 0

@@ -14,18 +14,17 @@ harder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate
 from math import ceil, lcm
-from operator import add, getitem, mul, neg, sub
+from operator import add, mul, neg, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine, Sides, Vector
 from moet.verify.checker.documents.system import HalfSpace, PlainSystem
 from moet.verify.checker.loops.observation import Observation
-from moet.verify.checker.loops.paths.functions import Functions
 from moet.verify.checker.loops.paths.lanes import Lanes
 from moet.verify.checker.meter import MOST_BITS, Meter, cost
 
@@ -82,7 +81,6 @@ class Steps:
         self.denominator = self._denominator(v for row in functions for v in row)
         self.functions = [[over(self.denominator, v) for v in row] for row in functions]
         self.scale = self._scale(finest, system.noise)
-        self.finer = 0 if self.is_exact else POWER_BITS - ROUNDED_BITS
         self.bits = self.scale.bit_length() + 128
         self.blur = self.blur_of(self.functions, self.denominator, POWER_BITS - ROUNDED_BITS)
         self.observation = Observation(system.noise, system.float32)
@@ -105,6 +103,13 @@ class Steps:
         """Largest coefficient of a state, at any time."""
         times, states = range(self.steps + 1), range(self.d)
         return max(max(map(abs, self.row(t, state)[0])) for t in times for state in states)
+
+    @cached_property
+    def largest_constant(self) -> int:
+        """Most that the middle of the box and all actions add to a state, at any time."""
+        states, times = range(self.d), range(self.steps + 1)
+        middle = max(abs(self.row(t, state)[1]) for t in times for state in states)
+        return middle + max(sum(max(map(abs, self.gain(k, ahead))) for ahead in range(self.steps)) for k in states)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -277,41 +282,6 @@ class Steps:
 
     def _make_row(self, t: int, i: int) -> tuple[list[int], int]:
         return self.row_of(t, self.functions[i], self.denominator)
-
-    def constant(self, t: int, actions: Sequence[int]) -> list[int]:
-        """Constant parts of the states at time t after these actions, in multiples of 1/(scale·2^finer)."""
-        together, middles, pushes = self.pushes
-        done = map(getitem, map(pushes.__getitem__, range(t - 1, -1, -1)), actions)
-        return together.coefficients(sum(done, middles[t]))
-
-    @cached_property
-    def pushes(self) -> tuple[Functions, list[int], list[list[int]]]:
-        """What the middle of the box adds to all states at every time, and every action so many steps later.
-
-        All states side by side, as coefficients of functions are.
-        """
-        middles, ahead = [self._middle_at(t) for t in range(self.steps + 1)], range(self.steps)
-        pushes = [self._push(k) for k in ahead]
-        most = sum(max(abs(v) for states in push for v in states) for push in pushes)
-        together = Functions(self.d, (most + max(max(map(abs, states)) for states in middles)).bit_length())
-        self.meter.hold(self.d * (self.steps + 1) * (1 + len(self.offsets)), together.width)
-        return (
-            together,
-            [together.of(states) for states in middles],
-            [[together.of(states) for states in push] for push in pushes],
-        )
-
-    def _push(self, ahead: int) -> list[list[int]]:
-        """For every action, what it adds to the states so many steps after the one to which it leads."""
-        moved, over_all = self.pushed(ahead)
-        return [[v * self.scale // over_all for v in states] for states in moved] if self.is_exact else moved
-
-    def _middle_at(self, t: int) -> list[int]:
-        """What the middle of the box adds to the states at time t."""
-        columns, over_all = self.box_after(t)
-        if self.is_centred:
-            return [0] * self.d
-        return [v * self.scale // over_all for v in columns[-1]] if self.is_exact else columns[-1]
 
     def _make_gain(self, i: int, ahead: int) -> tuple[int, ...]:
         return self.gain_of(ahead, self.functions[i], self.denominator)
