@@ -73,6 +73,8 @@ class Policy(NamedTuple):
     """A hard mixture whose classes are actions, all its nodes in one table; for compiled code.
 
     States of node n have x_k <= tests[n, k, 0] and −x_k <= tests[n, k, 1], the tightest of the tests that lead there.
+    Of the leaves of action a below it, loosest[n, a] are the largest of these numbers (−inf if there is none), and
+    first_leaf[n, a] is the number of the first one from the left.
     """
 
     weights: Floats
@@ -81,6 +83,8 @@ class Policy(NamedTuple):
     nodes: Ints
     threshold: Floats
     tests: Floats
+    loosest: Floats
+    first_leaf: Ints
     actions: Ints
     depth: int
 
@@ -98,7 +102,11 @@ class Policy(NamedTuple):
         tests = np.full((len(nodes), mixture.n_features, 2), np.inf)
         depth = _complete(nodes, threshold, tests)
         used = np.unique(nodes[nodes[:, FEATURE] == LEAF, ACTION])
-        return cls(mixture.gate_weights.copy(), mixture.gate_bias.copy(), roots, nodes, threshold, tests, used, depth)
+        loosest = np.full((len(nodes), used[-1] + 1, *tests.shape[1:]), -np.inf)
+        first_leaf = np.full(loosest.shape[:2], len(nodes))
+        _gather(nodes, tests, roots, loosest, first_leaf)
+        gate = mixture.gate_weights.copy(), mixture.gate_bias.copy()
+        return cls(*gate, roots, nodes, threshold, tests, loosest, first_leaf, used, depth)
 
     @property
     def mergers(self) -> list[int]:
@@ -128,6 +136,34 @@ def _complete(nodes: Ints, threshold: Floats, tests: Floats) -> int:
             left, right = nodes[nodes[node, LEFT_CHILD], ACTION], nodes[nodes[node, RIGHT_CHILD], ACTION]
             nodes[node, ACTION] = left if left == right else MIXED
     return depth.max()
+
+
+@njit(**OPTIONS)
+def _gather(nodes: Ints, tests: Floats, roots: Ints, loosest: Floats, first_leaf: Ints) -> None:
+    """Fill in what is known of the leaves below every node."""
+    below = np.ones(len(nodes), np.int64)
+    for node in range(len(nodes) - 1, -1, -1):
+        if nodes[node, FEATURE] >= 0:
+            below[node] = below[nodes[node, LEFT_CHILD]] + below[nodes[node, RIGHT_CHILD]]
+    before = np.zeros(len(nodes), np.int64)
+    for e in range(1, len(roots)):
+        before[roots[e]] = before[roots[e - 1]] + below[roots[e - 1]]
+    for node in range(len(nodes)):
+        if nodes[node, FEATURE] >= 0:
+            before[nodes[node, LEFT_CHILD]] = before[node]
+            before[nodes[node, RIGHT_CHILD]] = before[node] + below[nodes[node, LEFT_CHILD]]
+    for node in range(len(nodes) - 1, -1, -1):
+        if nodes[node, FEATURE] < 0:
+            loosest[node, nodes[node, ACTION]] = tests[node]
+            first_leaf[node, nodes[node, ACTION]] = before[node]
+            continue
+        for side in range(2):
+            child = nodes[node, LEFT_CHILD + side]
+            for a in range(first_leaf.shape[1]):
+                first_leaf[node, a] = min(first_leaf[node, a], first_leaf[child, a])
+                for k in range(tests.shape[1]):
+                    for end in range(2):
+                        loosest[node, a, k, end] = max(loosest[node, a, k, end], loosest[child, a, k, end])
 
 
 class Tables(NamedTuple):
