@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from moet.jit import INLINED
@@ -80,11 +79,7 @@ def _take_names_out(policy: Any, s: Any, frame: int) -> None:
 def _needed(policy: Any, s: Any, frame: int, name: int) -> bool:
     """Whether those with a name would bring back a piece, weaken a row that was used, or change the order of pieces."""
     n_experts = len(policy.roots)
-    e, node = name // n_experts, name - n_experts**2
-    if node < 0:
-        node = policy.roots[e]
-    else:
-        e = np.searchsorted(policy.roots, node, side="right") - 1
+    node = name - n_experts**2 if name >= n_experts**2 else policy.roots[name // n_experts]
     for a in range(policy.first_leaf.shape[1]):
         leaf = policy.first_leaf[node, a]
         if leaf == len(policy.nodes):
