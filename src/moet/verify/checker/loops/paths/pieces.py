@@ -8,7 +8,6 @@ is an integer: bit i says whether leaf i is in it. What a *name* of a proof stan
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -67,7 +66,6 @@ class Pieces:
         self._first = [leaves.first[0] for leaves in self._experts]
         self._all, self._words = (1 << len(self._places)) - 1, 1 + (len(self._places) >> 6)
         self._of_action = {action: self._taking(action) for action in set(self._actions)}
-        self._tests: Made[dict[tuple[int, bool], float]] = Made(self._make_tests)
         self.named, self.expert = Made(self._make_named), Made(self._make_expert)
         self.limit, self.left = Made(self._make_limit), Made(self._make_left)
 
@@ -123,30 +121,29 @@ class Pieces:
 
     def _make_limit(self, leaves: int, state: int, below: bool) -> float:
         """Threshold that all who get to some leaves are at most at, or above, in a state: the weakest of theirs."""
-        tests = [self._tests[place].get((state, below)) for place in self._each(leaves)]
-        known = [threshold for threshold in tests if threshold is not None]
-        if not known or len(known) < len(tests):
-            raise CertificateError(f"there is no test of state {state} {'from above' if below else 'from below'}")
-        return max(known) if below else min(known)
-
-    def _each(self, leaves: int) -> Iterator[tuple[int, int]]:
-        """Expert and node of every leaf of a set."""
+        found = []
         while leaves:
             self._meter.spend(2 + self._words)
             lowest = leaves & -leaves
             leaves ^= lowest
-            yield self._places[lowest.bit_length() - 1]
+            tests = self._tests_above(*self._places[lowest.bit_length() - 1], state, below)
+            found.append(min(tests, default=None) if below else max(tests, default=None))
+        known = [threshold for threshold in found if threshold is not None]
+        if not known or len(known) < len(found):
+            raise CertificateError(f"there is no test of state {state} {'from above' if below else 'from below'}")
+        return max(known) if below else min(known)
 
-    def _make_tests(self, e: int, node: int) -> dict[tuple[int, bool], float]:
-        """The tests that lead to a node, by state and side; of those on one side of one state, the tightest."""
-        tree, parent, tests = self._loop.trees[e], self._experts[e].parent, dict[tuple[int, bool], float]()
+    def _tests_above(self, e: int, node: int, state: int, below: bool) -> list[float]:
+        """Thresholds that those who get to a node are at most at, or above, in a state."""
+        feature, threshold, parent = self._loop.trees[e].feature, self._loop.trees[e].threshold, self._experts[e].parent
+        found, seen = [], 1
         while node:
-            node, below = parent[node]
-            self._meter.spend(6)
-            side, threshold = (tree.feature[node], below), tree.threshold[node]
-            tests[side] = (min if below else max)(threshold, tests.get(side, threshold))
-        self._meter.hold(4 * len(tests))
-        return tests
+            node, left = parent[node]
+            seen += 1
+            if left is below and feature[node] == state:
+                found.append(threshold[node])
+        self._meter.spend(2 * seen)
+        return found
 
     def _make_left(self, out: int) -> list[Piece]:
         """Pieces of a frame if nobody gets to some leaves: what is left by action, or apart, as the claim says."""
