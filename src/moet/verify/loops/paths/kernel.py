@@ -99,7 +99,7 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     last = len(tables.rows) - 1
     most = tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals + MOST_DOUBTFUL + 1
     room, room_for_refs = len(s.codes) - most, len(s.refs) - most * (tables.matrix.shape[0] + 2)
-    s.frames[:, CODES_FROM] = -1  # earlier records are out of reach
+    s.frames[:, CODES_FROM] = NONE  # earlier records are out of reach
     while counts[STACK] > 0:
         if budget == 0 or counts[CODES] > room or counts[REFS] > room_for_refs:
             return PAUSED
@@ -233,6 +233,8 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     time, n_rows = s.frames[frame, TIME], s.frames[frame, N_ROWS]
     d, n_experts = tables.matrix.shape[0], tables.n_experts
     s.frames[frame, CODES_FROM], s.frames[frame, REFS_FROM] = s.counts[CODES], s.counts[REFS]
+    if tables.n_goals > 0:  # a time has two frames then, and what proofs rest on is noted by time
+        s.frames[frame, CODES_FROM] = NONE
     for e in range(n_experts):
         s.constants[frame, d + e] = constant_part(tables, s, frame, e)
     for p in range(s.frames[frame, N_POINTS]):

@@ -33,7 +33,8 @@ is empty."""
 
 TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, TAKEN, USED, CODES_FROM, CODES_TO, REFS_FROM, REFS_TO = range(11)
 """Columns of ``Search.frames``. EXPERT and TAKEN, and ``Search.tests``, say which piece of the frame before it it is;
-USED, whether a proof rests on what its pieces are; the last four, where the records of its expansion are."""
+USED, whether a proof rests on what its pieces are; the last four, where the records of its expansion are, from -1 if
+they stay as they are."""
 
 OBJECTIVE, X, LOW, HIGH = range(4)
 """Rows of ``Search.vectors``."""

@@ -7,22 +7,22 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
   for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
   condition first). Without a goal, or for those who miss a condition, and before the last step: who is not there, in
   any number of ``DEAD`` and ``VOID`` and at last one ``OPEN``. Names stand for those who choose an expert, or get to a
-  node of its tree, and for a row of theirs (see :meth:`Pieces.of`). All references of ``VOID`` and ``OPEN`` are names
+  node of its tree, and for a row of theirs (see :class:`Pieces`). All references of ``VOID`` and ``OPEN`` are names
   whose row has nobody in the box. The first reference of ``DEAD`` is a name, and its number says how often its row is
   taken; the others are rows that together have nobody. Or, if there is no goal, one ``BOTH`` instead: any action may be
   taken by anyone; its references are all actions of the model, with multipliers of 1, and its pieces have no tests.
-- What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
-  experts are merged to one where they agree on the action. If the claim says ``coarse``, more are merged: the pieces
-  of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
-  holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is nobody
-  in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action on,
-  every need holds whatever is done, of every first state; but for those that its references name (time·needs + need,
-  with multipliers of 1), which need a ``BOUND`` each, in this order.
+- What is left are leaves, in *pieces* of one action: all that are left below a node, or of an expert, or of all
+  experts, where they agree on it. If the claim says ``coarse``, a piece has all leaves of an action that are left of
+  an expert (1), or of all experts (2). Then each piece in turn, that of the first leaf first: for every need, ``BOUND``
+  (it holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is
+  nobody in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action
+  on, every need holds whatever is done, of every first state; but for those that its references name (time·needs +
+  need, with multipliers of 1), which need a ``BOUND`` each, in this order.
 
 Multipliers combine rows to a contradiction, or to the bound in question; if the first reference of a ``BOUND`` is -1,
 to so many times that bound as its number says. The name of a row is t·(E² + 2d + G) + k:
 with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
-what the tests on the way down its tree say (for merged pieces: the least that the tests of all of them say); with
+what the tests on the way to its leaves say (the least that those of all leaves of the piece say); with
 k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G conditions).
 """
 
@@ -76,7 +76,7 @@ def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem
 
 def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter) -> None:
     records = certificate.records(meter)
-    sums = 2 * loop.steps * (1 + (loop.bits >> 9))
+    sums = 2 * loop.steps * (1 + (loop.bits >> 9)) + (sum(len(tree.label) for tree in loop.trees) >> 12)
     records.charge(loop.n_experts + loop.d + sums, cost(2 * loop.d, loop.bits) + sums)
     _Walk(loop, records, coarse).finish()
 
@@ -247,8 +247,8 @@ class _Walk:
         if multipliers and multipliers[0][0] == ITSELF:
             once, *factors = factors
             multipliers = multipliers[1:]
-            if once <= 0:
-                raise CertificateError("a condition is not taken at all")
+        if once <= 0:
+            raise CertificateError("a condition is not taken at all")
         rows = [self._named(name, last) for name, _ in multipliers]
         fails = self.loop.missed[t, i] + self.loop.constant(left), True
         if not self._exclude([fails, *rows], [once, *factors]):
@@ -266,9 +266,9 @@ class _Walk:
         factors = [self.short[number] for _, number in multipliers]
         if -1 not in factors:
             return factors, 1 << SHORT_BITS
-        factors = [int(ldexp(number, self.bits)) for _, number in multipliers]
-        beyond = max(0, sum(factors).bit_length() - MOST_TIMES_BITS + 1)
-        return [factor >> beyond for factor in factors], 1 << self.bits >> beyond
+        factors, once = [int(ldexp(number, self.bits)) for _, number in multipliers], 1 << self.bits
+        beyond = max(0, (sum(factors) + once).bit_length() - MOST_TIMES_BITS)
+        return [factor >> beyond for factor in factors], once >> beyond
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""

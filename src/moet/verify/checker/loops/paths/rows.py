@@ -1,8 +1,9 @@
 """Exact inequalities of a closed loop, for the checker of proofs about it. Standard library only.
 
 Every decision of a policy is a linear inequality in the first state, as every condition on a state is: see
-:mod:`~moet.verify.checker.loops.paths.steps`, which has all that does not depend on the policy. Rows, limits and
-rounding are as there.
+:mod:`~moet.verify.checker.loops.paths.steps`, which has all that does not depend on the policy. Limits and rounding are
+as there. A row is a function that is at most 0 (:mod:`~moet.verify.checker.loops.paths.functions`), in multiples of
+1/(scale·denominator), ``denominator`` being that of the gate: so logits are exact sums of states.
 """
 
 from __future__ import annotations
@@ -82,13 +83,15 @@ class ClosedLoop:
         return Functions(self.d, (widest * (path.farthest + 1)).bit_length() + MOST_TIMES_BITS)
 
     def _write_constants(self) -> None:
-        """Write all logits, and then all states, side by side: their constants, and what they are of each state.
+        """Write all logits, and then all states, side by side: their constants, and how often each has each state.
 
-        As what is of one state is, the sum of such integers is all of them at once.
+        The sum of such integers, each taken as often as its state is large, has all of their values side by side.
         """
         most, d = self.path.largest_constant, range(self.d)
         sizes = [sum(map(abs, row)) * most + abs(b) for row, b in zip(self.weights, self.levels, strict=True)]
         self.constants = Functions(self.n_experts + self.d, max(*sizes, self.denominator * most).bit_length())
+        self.meter.spend((self.d + 1) * (self.n_experts + self.d) * (1 + (self.constants.above >> 12)))
+        self.meter.hold((self.d + 1) * (self.n_experts + self.d), self.constants.width)
         units = [[self.denominator * (i == k) for i in d] for k in d]
         self.columns = [self.constants.of([*(row[k] for row in self.weights), *units[k]]) for k in d]
         self.first = self.constants.of(self.levels)
