@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
-from math import ldexp
 from operator import mul
 
 from moet.errors import CertificateError
@@ -266,7 +265,7 @@ class _Walk:
         factors = [self.short[number] for _, number in multipliers]
         if -1 not in factors:
             return factors, 1 << SHORT_BITS
-        factors, once = [int(ldexp(number, self.bits)) for _, number in multipliers], 1 << self.bits
+        factors, once = [_whole(number, self.bits) for _, number in multipliers], 1 << self.bits
         beyond = max(0, (sum(factors) + once).bit_length() - MOST_TIMES_BITS)
         return [factor >> beyond for factor in factors], once >> beyond
 
@@ -335,5 +334,11 @@ class _Walk:
 
 def _short(number: float) -> int:
     """A multiplier as an integer; -1 if it is not short."""
-    scaled = ldexp(number, SHORT_BITS) if number < 1 << SHORT_BITS else 0.5
+    scaled = number * 2.0**SHORT_BITS if number < 1 << SHORT_BITS else 0.5
     return int(scaled) if scaled.is_integer() else -1
+
+
+def _whole(number: float, bits: int) -> int:
+    """A number times two to the power of so many bits, rounded down."""
+    top, bottom = number.as_integer_ratio()
+    return (top << bits) // bottom
