@@ -104,7 +104,8 @@ class _Walk:
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
         self.alone: list[dict[int, tuple[int, int, int, int]]] = [{} for _ in range(n_times)]
-        self.per_step = loop.n_experts**2 + 2 * loop.d + len(self.path.goals)
+        self.n_pairs = loop.n_experts**2
+        self.per_step = self.n_pairs + 2 * loop.d + len(self.path.goals)
 
     def finish(self) -> None:
         """Raise CertificateError unless the records prove the claim."""
@@ -302,13 +303,13 @@ class _Walk:
 
     def _make(self, t: int, k: int) -> Row:
         loop, leaves = self.loop, self.leaves[t]
-        if k < loop.n_experts**2:
+        if k < self.n_pairs:
             e, j = divmod(k, loop.n_experts)
             if e != self.pieces.expert[leaves] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
             known = self._known(t)
             return loop.rival[t, e, j] + (known[j] - known[e] << loop.functions.above), False
-        k -= loop.n_experts**2
+        k -= self.n_pairs
         if k < 2 * loop.d:
             state, below = k // 2, k % 2 == 0
             function, strict = loop.split[t, state, self.pieces.limit[leaves, state, below], below]
@@ -322,9 +323,10 @@ class _Walk:
 
     def _known(self, t: int) -> list[int]:
         """Constant parts of all logits and states at time t, and 0."""
-        if not self.known[t]:
-            self.known[t] = self.loop.known(t, self.actions[:t])
-        return self.known[t]
+        known = self.known[t]
+        if not known:
+            known = self.known[t] = self.loop.known(t, self.actions[:t])
+        return known
 
     def _value(self, t: int, i: int) -> int:
         """Constant part of condition i at time t."""

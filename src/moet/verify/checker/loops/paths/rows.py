@@ -172,8 +172,10 @@ class ClosedLoop:
     def _make_rival(self, t: int, e: int, j: int) -> int:
         """What is at most 0 where expert e is chosen at time t, and not j; but for the constant parts."""
         self.meter.hold(self.d + 1, self.functions.width)
-        gate = self.gate[t]
-        return gate[j] - gate[e] - self.constant(self.slack[e, j] + (0 if self.path.is_calm else self.swing[e, j][t]))
+        gate, row = self.gate[t], -self.slack[e, j]
+        if not self.path.is_calm:
+            row -= self.constant(self.swing[e, j][t])
+        return row + gate[j] - gate[e]
 
     def _make_split(self, t: int, state: int, threshold: float, below: bool) -> tuple[int, bool]:
         """What is at most 0 on one side of a split at time t, but for the constant part; whether it must be below."""
@@ -193,12 +195,12 @@ class ClosedLoop:
         return value << self.finer + self.functions.above
 
     def _make_slack(self, e: int, j: int) -> int:
-        """How far the difference of two logits may be off: for roundings, and for what is not seen exactly."""
+        """How far the difference of two logits may be off, for roundings and for what is not seen exactly; constant."""
         slack = self.gate_errors[e] + self.gate_errors[j] + self.blur + 1
         if self.path.observation.is_exact:
-            return slack
+            return self.constant(slack)
         weights = map(abs, map(sub, self.weights[e], self.weights[j]))
-        return slack + sum(map(mul, weights, self.unseen)) // self.denominator
+        return self.constant(slack + sum(map(mul, weights, self.unseen)) // self.denominator)
 
     def _make_swing(self, e: int, j: int) -> list[int]:
         """The most that disturbances before each time add to the difference of two logits."""
