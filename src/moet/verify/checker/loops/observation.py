@@ -74,7 +74,8 @@ def _between(a: float, b: float) -> Fraction:
     if math.isinf(b):  # above the largest number: as far again as the one below it
         return Fraction(a) + (Fraction(a) - Fraction(math.nextafter(a, 0.0))) / 2
     (top, bottom), (other_top, other_bottom) = a.as_integer_ratio(), b.as_integer_ratio()
-    return Fraction(top * other_bottom + other_top * bottom, 2 * bottom * other_bottom)
+    both = max(bottom, other_bottom)  # which are powers of two
+    return Fraction(top * (both // bottom) + other_top * (both // other_bottom), 2 * both)
 
 
 def _neighbours32(value: float) -> tuple[float, float]:

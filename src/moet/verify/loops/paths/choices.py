@@ -111,7 +111,9 @@ def walk_tree(policy: Any, tables: Any, s: Any, frame: int, e: int, n: int, n_pi
     while depth >= 0:
         node, visits, n, first = walk[depth, 0], walk[depth, 1], walk[depth, 2], walk[depth, 3]
         if nodes[node, ACTION] != MIXED:
-            pieces[n_pieces, 0], pieces[n_pieces, 1], pieces[n_pieces, 2] = e, node, nodes[node, ACTION]
+            action = nodes[node, ACTION]
+            pieces[n_pieces, 0], pieces[n_pieces, 1], pieces[n_pieces, 2] = e, node, action
+            s.firsts[frame, action] = min(s.firsts[frame, action], policy.first_leaf[node, action])
             n_pieces += 1
             depth -= 1
             continue

@@ -45,10 +45,10 @@ from moet.verify.loops.paths.rows import (
     constant_part,
     goal_name,
     record,
-    shorten,
     solve,
     write_names,
 )
+from moet.verify.loops.paths.shorten import shorten
 from moet.verify.loops.paths.state import (
     ASKING,
     COARSE,
@@ -99,7 +99,7 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
     last = len(tables.rows) - 1
     most = tables.n_needs + tables.n_experts + len(policy.nodes) + tables.n_goals + MOST_DOUBTFUL + 1
     room, room_for_refs = len(s.codes) - most, len(s.refs) - most * (tables.matrix.shape[0] + 2)
-    s.frames[:, CODES_FROM] = -1  # earlier records are out of reach
+    s.frames[:, CODES_FROM] = NONE  # earlier records are out of reach
     while counts[STACK] > 0:
         if budget == 0 or counts[CODES] > room or counts[REFS] > room_for_refs:
             return PAUSED
@@ -107,7 +107,7 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
         counts[PIECES] += 1
         top = counts[STACK] - 1
         frame, expert, action = s.stack[top, 0], s.stack[top, 1], s.stack[top, 2]
-        _leave(s, frame)
+        _leave(policy, s, frame)
         codes, refs = counts[CODES], counts[REFS]
         resolved, counts[RESOLVED] = counts[RESOLVED], 0
         counts[STACK] = top
@@ -135,15 +135,15 @@ def run(policy: Any, tables: Any, s: Any, budget: int) -> int:
             s.stack[top, 0], s.stack[top, 1], s.stack[top, 2] = frame, expert, action
             counts[STACK], counts[CODES], counts[REFS] = top + 1, codes, refs
             return ASKING
-    _leave(s, NONE)
+    _leave(policy, s, NONE)
     return EXHAUSTED
 
 
 @njit(**INLINED)
-def _leave(s: Any, frame: int) -> None:
+def _leave(policy: Any, s: Any, frame: int) -> None:
     """Come back to a frame: of those beyond it all has been seen."""
     while s.counts[DEEPEST] > frame:
-        shorten(s, s.counts[DEEPEST])
+        shorten(policy, s, s.counts[DEEPEST])
         s.counts[DEEPEST] -= 1
 
 
@@ -233,6 +233,8 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     time, n_rows = s.frames[frame, TIME], s.frames[frame, N_ROWS]
     d, n_experts = tables.matrix.shape[0], tables.n_experts
     s.frames[frame, CODES_FROM], s.frames[frame, REFS_FROM] = s.counts[CODES], s.counts[REFS]
+    if tables.n_goals > 0:  # a time has two frames then, and what proofs rest on is noted by time
+        s.frames[frame, CODES_FROM] = NONE
     for e in range(n_experts):
         s.constants[frame, d + e] = constant_part(tables, s, frame, e)
     for p in range(s.frames[frame, N_POINTS]):
@@ -251,6 +253,7 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     for p in range(s.frames[frame, N_POINTS]):
         s.possible[s.places[p, 0]] = VISITED
     s.counts[N_OUT] = 0
+    s.firsts[frame], s.used[frame] = len(policy.nodes), False
     rule_out(tables, s, frame)
     n_pieces: Any = 1 + NONE
     for e in range(n_experts):
@@ -276,6 +279,8 @@ def _expand(policy: Any, tables: Any, s: Any, frame: int) -> None:
     s.frames[frame, CODES_TO], s.frames[frame, REFS_TO] = s.counts[CODES], s.counts[REFS]
     s.frames[frame, USED], s.counts[DEEPEST] = 0, frame
     _order(policy, tables, s, frame)
+    for i in range(n_pieces):
+        _copy(s.piece_tests[i], s.bounds[frame, s.pieces[i, 2]])
     for i in range(n_pieces - 1, -1, -1):
         _copy(s.piece_tests[i], s.stack_tests[s.counts[STACK]])
         _push(s, frame, s.pieces[i, 0], s.pieces[i, 2])

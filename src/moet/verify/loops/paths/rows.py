@@ -9,9 +9,7 @@ from numba import njit
 
 from moet.jit import INLINED
 from moet.verify.loops.paths.state import (
-    BOTH,
     CODES,
-    CODES_FROM,
     DEAD,
     HIGH,
     LOW,
@@ -23,10 +21,10 @@ from moet.verify.loops.paths.state import (
     PER_STEP,
     PROGRAMS,
     REFS,
-    REFS_TO,
     SHORT,
     SHORT_UNITS,
     SILENT,
+    TAKEN,
     TIME,
     USED,
     VOID,
@@ -230,35 +228,6 @@ def _rest(s: Any, aimed: float) -> float:
 
 
 @njit(**INLINED)
-def shorten(s: Any, frame: int) -> None:
-    """Say no more of a frame than that all actions are possible, if they are and no proof rests on how."""
-    counts, order = s.counts, s.order[frame]
-    code, after_codes, ref, after_refs = s.frames[frame, CODES_FROM : REFS_TO + 1]
-    saved = (after_codes - code) + (after_refs - ref) - (1 + len(order))
-    if code < 0 or s.frames[frame, USED] != 0 or order[0] < 0 or saved < 0:
-        return
-    s.codes[code] = BOTH + 8 * len(order)
-    _move(s.codes, after_codes, counts[CODES], code + 1)
-    _move(s.refs, after_refs, counts[REFS], ref + len(order))
-    _move(s.numbers, after_refs, counts[REFS], ref + len(order))
-    for i in range(len(order)):
-        s.refs[ref + i], s.numbers[ref + i] = order[i], 1.0
-    counts[CODES] += code + 1 - after_codes
-    counts[REFS] += ref + len(order) - after_refs
-
-
-@njit(**INLINED)
-def _move(values: Any, first: int, end: int, to: int) -> None:
-    """Move a part of an array within it."""
-    if to < first:
-        for i in range(end - first):
-            values[to + i] = values[first + i]
-    else:
-        for i in range(end - first - 1, -1, -1):
-            values[to + i] = values[first + i]
-
-
-@njit(**INLINED)
 def _short(number: float) -> float:
     """A multiplier that was rounded to a short number, without what scaling it there and back has changed."""
     near = np.rint(number * SHORT_UNITS) / SHORT_UNITS
@@ -325,6 +294,9 @@ def _prove(s: Any, kind: int, written: int, status: int, scale: float) -> None:
         time = s.refs[i] // counts[PER_STEP]
         if time < counts[NOW]:
             s.frames[time, USED] = 1
+            gate = s.used.shape[2] - 1
+            row = s.refs[i] % counts[PER_STEP] - (counts[PER_STEP] - gate)
+            s.used[time, s.frames[time + 1, TAKEN], row if row >= 0 else gate] = True
     s.codes[counts[CODES]] = kind + 8 * (at - counts[REFS])
     counts[REFS] = at
     counts[CODES] += 1

@@ -46,7 +46,7 @@ from moet.verify.loops.paths.state import (
     Search,
     X,
 )
-from moet.verify.loops.paths.tables import AffineLoop, Floats, Policy, tabulate
+from moet.verify.loops.paths.tables import AffineLoop, Floats, Policy, look_ahead, tabulate
 from moet.verify.loops.refute import outside_domain, unsafe_first_state
 from moet.verify.loops.replay import Replay, domain_sides
 from moet.verify.result import Proved, Refuted, Trace, Unknown, Verdict
@@ -318,16 +318,20 @@ def _loop(system: AffineSystem, steps: int, needs: tuple[HalfSpace, ...], goals:
     powers = [np.eye(d)]
     for _ in range(steps):
         powers.append(matrix @ powers[-1])
+    need_rows = _rows(needs, d)
+    later, worst = look_ahead(need_rows, np.stack(powers), offsets)
     return AffineLoop(
         low=low,
         high=high,
         powers=np.stack(powers),
         offsets=np.ascontiguousarray(offsets),
         radius=radius,
-        need_rows=_rows(needs, d),
+        need_rows=need_rows,
         need_limits=np.array([need.bound for need in needs], dtype=np.float64),
         goal_rows=_rows(goals, d),
         goal_limits=np.array([goal.bound for goal in goals], dtype=np.float64),
+        later=later,
+        worst=worst,
         observation_error=error,
         magnitude=_magnitude(low, high, matrix, offsets, radius, needs, steps) + error,
     )

@@ -33,7 +33,8 @@ is empty."""
 
 TIME, N_ROWS, N_POINTS, N_PIECES, EXPERT, TAKEN, USED, CODES_FROM, CODES_TO, REFS_FROM, REFS_TO = range(11)
 """Columns of ``Search.frames``. EXPERT and TAKEN, and ``Search.tests``, say which piece of the frame before it it is;
-USED, whether a proof rests on what its pieces are; the last four, where the records of its expansion are."""
+USED, whether a proof rests on what its pieces are; the last four, where the records of its expansion are, from -1 if
+they stay as they are."""
 
 OBJECTIVE, X, LOW, HIGH = range(4)
 """Rows of ``Search.vectors``."""
@@ -86,6 +87,11 @@ class Search(NamedTuple):
     # visits, number of rows, first piece); where the points are (expert, node)
     pieces: NDArray[np.int64]
     order: NDArray[np.int64]
+    # by frame and action, the first leaf that is left (the number of nodes if none is), the tests of the piece, and
+    # which of its rows proofs rest on: of a test (2·state, and one more if it is from below), at last of the gate
+    firsts: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    used: NDArray[np.bool_]
     piece_tests: NDArray[np.float64]
     walk: NDArray[np.int64]
     places: NDArray[np.int64]
@@ -137,6 +143,9 @@ class Search(NamedTuple):
             stack_tests=np.empty((n_stacked, d, 2)),
             pieces=np.zeros((n_nodes, 3), np.int64),
             order=np.full((n_frames, n_actions), -1),
+            firsts=np.zeros((n_frames, policy.first_leaf.shape[1]), np.int64),
+            bounds=np.empty((n_frames, *policy.loosest.shape[1:])),
+            used=np.zeros((n_frames, policy.first_leaf.shape[1], 2 * d + 1), np.bool_),
             piece_tests=np.empty((n_nodes, d, 2)),
             walk=np.zeros((policy.depth + 1, 4), np.int64),
             places=np.zeros((MOST_POINTS, 2), np.int64),

@@ -50,6 +50,8 @@ class AffineLoop(NamedTuple):
         What must hold after every step: a·x <= b.
     goal_rows : (n, d), goal_limits : (n,)
         Where a run may stop: a·x <= b for all of them. If there are none, all runs go on to the end.
+    later : (n_steps + 1, n, d), worst : (n_steps + 1, n)
+        What must hold some steps later, as functions of the state now, and the most that actions of these steps add.
     observation_error : (d,)
         How far what the policy sees may be from the state.
     magnitude : (d,)
@@ -65,6 +67,8 @@ class AffineLoop(NamedTuple):
     need_limits: Floats
     goal_rows: Floats
     goal_limits: Floats
+    later: Floats
+    worst: Floats
     observation_error: Floats
     magnitude: Floats
 
@@ -73,6 +77,8 @@ class Policy(NamedTuple):
     """A hard mixture whose classes are actions, all its nodes in one table; for compiled code.
 
     States of node n have x_k <= tests[n, k, 0] and −x_k <= tests[n, k, 1], the tightest of the tests that lead there.
+    Of the leaves of action a below it, loosest[n, a] are the largest of these numbers (−inf if there is none), and
+    first_leaf[n, a] is the number of the first one from the left.
     """
 
     weights: Floats
@@ -81,6 +87,8 @@ class Policy(NamedTuple):
     nodes: Ints
     threshold: Floats
     tests: Floats
+    loosest: Floats
+    first_leaf: Ints
     actions: Ints
     depth: int
 
@@ -96,9 +104,14 @@ class Policy(NamedTuple):
         )
         nodes = np.stack([feature, left + first, right + first, np.array(actions)[value.argmax(axis=1)]], axis=1)
         tests = np.full((len(nodes), mixture.n_features, 2), np.inf)
+        n_actions = 1 + max(actions)
+        loosest = np.empty((len(nodes), n_actions, mixture.n_features, 2))
+        first_leaf = np.empty((len(nodes), n_actions), np.int64)
         depth = _complete(nodes, threshold, tests)
+        _gather(nodes, tests, roots, loosest, first_leaf)
         used = np.unique(nodes[nodes[:, FEATURE] == LEAF, ACTION])
-        return cls(mixture.gate_weights.copy(), mixture.gate_bias.copy(), roots, nodes, threshold, tests, used, depth)
+        gate = mixture.gate_weights.copy(), mixture.gate_bias.copy()
+        return cls(*gate, roots, nodes, threshold, tests, loosest, first_leaf, used, depth)
 
     @property
     def mergers(self) -> list[int]:
@@ -128,6 +141,35 @@ def _complete(nodes: Ints, threshold: Floats, tests: Floats) -> int:
             left, right = nodes[nodes[node, LEFT_CHILD], ACTION], nodes[nodes[node, RIGHT_CHILD], ACTION]
             nodes[node, ACTION] = left if left == right else MIXED
     return depth.max()
+
+
+@njit(**OPTIONS)
+def _gather(nodes: Ints, tests: Floats, roots: Ints, loosest: Floats, first_leaf: Ints) -> None:
+    """Fill in what is known of the leaves below every node."""
+    below = np.ones(len(nodes), np.int64)
+    for node in range(len(nodes) - 1, -1, -1):
+        if nodes[node, FEATURE] >= 0:
+            below[node] = below[nodes[node, LEFT_CHILD]] + below[nodes[node, RIGHT_CHILD]]
+    before = np.zeros(len(nodes), np.int64)
+    for e in range(1, len(roots)):
+        before[roots[e]] = before[roots[e - 1]] + below[roots[e - 1]]
+    for node in range(len(nodes)):
+        if nodes[node, FEATURE] >= 0:
+            before[nodes[node, LEFT_CHILD]] = before[node]
+            before[nodes[node, RIGHT_CHILD]] = before[node] + below[nodes[node, LEFT_CHILD]]
+    loosest[:], first_leaf[:] = -np.inf, len(nodes)
+    for node in range(len(nodes) - 1, -1, -1):
+        if nodes[node, FEATURE] < 0:
+            loosest[node, nodes[node, ACTION]] = tests[node]
+            first_leaf[node, nodes[node, ACTION]] = before[node]
+            continue
+        for side in range(2):
+            child = nodes[node, LEFT_CHILD + side]
+            for a in range(first_leaf.shape[1]):
+                first_leaf[node, a] = min(first_leaf[node, a], first_leaf[child, a])
+                for k in range(tests.shape[1]):
+                    for end in range(2):
+                        loosest[node, a, k, end] = max(loosest[node, a, k, end], loosest[child, a, k, end])
 
 
 class Tables(NamedTuple):
@@ -163,12 +205,22 @@ class Tables(NamedTuple):
     pair_margin: Floats
 
 
+def look_ahead(need_rows: Floats, powers: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+    """Conditions some steps later, as functions of the state now, and the most that actions of these steps add."""
+    later = need_rows @ powers
+    pushed = (later[:-1] @ offsets.T).max(axis=2)
+    pushed += ROW_MARGIN * (np.abs(later[:-1]) @ np.abs(offsets).T).max(axis=2)
+    return later, np.concatenate([np.zeros((1, len(need_rows))), np.cumsum(pushed, axis=0)])
+
+
 def tabulate(loop: AffineLoop, policy: Policy, gate_errors: Floats) -> Tables:
     """Fill the tables; ``gate_errors`` bounds the error of each expert's logit during the whole run."""
     d, n_experts = len(loop.low), len(policy.bias)
 
     def disturbed(coefficients: Floats) -> Floats:
         """Most that disturbances before each time add to linear functions of the state."""
+        if not loop.radius.any():
+            return np.zeros((len(loop.powers), len(coefficients)))
         of_one_step = np.abs(coefficients @ loop.powers[:-1]) @ loop.radius
         return np.concatenate([np.zeros((1, len(coefficients))), np.cumsum(of_one_step, axis=0)])
 
@@ -194,9 +246,6 @@ def tabulate(loop: AffineLoop, policy: Policy, gate_errors: Floats) -> Tables:
     pairs = (policy.weights[:, None] - policy.weights[None, :]).reshape(-1, d)
     logits = rows[:, :n_experts]
     pair_slack = disturbed(pairs) + np.abs(pairs) @ loop.observation_error
-    later = loop.need_rows @ loop.powers
-    pushes = later[:-1] @ loop.offsets.T
-    pushed = pushes.max(axis=2) + ROW_MARGIN * (np.abs(later[:-1]) @ np.abs(loop.offsets).T).max(axis=2)
     return Tables(
         n_experts=n_experts,
         n_needs=len(loop.need_rows),
@@ -209,8 +258,8 @@ def tabulate(loop: AffineLoop, policy: Policy, gate_errors: Floats) -> Tables:
         span=np.abs(rows).sum(axis=2),
         limit=limit,
         margin=ROW_MARGIN * terms,
-        later=later,
-        worst=np.concatenate([np.zeros((1, len(loop.need_rows))), np.cumsum(pushed, axis=0)]),
+        later=loop.later,
+        worst=loop.worst,
         pair_span=np.abs(logits[:, :, None] - logits[:, None, :]).sum(axis=3),
         pair_slack=pair_slack.reshape(-1, n_experts, n_experts) + np.add.outer(gate_errors, gate_errors),
         pair_margin=ROW_MARGIN * np.add.outer(terms[:n_experts], terms[:n_experts]),

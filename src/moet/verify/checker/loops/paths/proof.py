@@ -7,22 +7,22 @@ kind + 8·n, and n multipliers, each with the name of a row) come in this order:
   for each of its conditions: ``DEAD`` (nobody misses it) or ``OPEN`` (who misses it is visited later, the last such
   condition first). Without a goal, or for those who miss a condition, and before the last step: who is not there, in
   any number of ``DEAD`` and ``VOID`` and at last one ``OPEN``. Names stand for those who choose an expert, or get to a
-  node of its tree, and for a row of theirs (see :meth:`Pieces.of`). All references of ``VOID`` and ``OPEN`` are names
+  node of its tree, and for a row of theirs (see :class:`Pieces`). All references of ``VOID`` and ``OPEN`` are names
   whose row has nobody in the box. The first reference of ``DEAD`` is a name, and its number says how often its row is
   taken; the others are rows that together have nobody. Or, if there is no goal, one ``BOTH`` instead: any action may be
   taken by anyone; its references are all actions of the model, with multipliers of 1, and its pieces have no tests.
-- What is left are *pieces*, one per leaf or subtree of one action. The pieces below a node, or of an expert, or of all
-  experts are merged to one where they agree on the action. If the claim says ``coarse``, more are merged: the pieces
-  of the same action of each expert (1), or of all experts (2). Then each piece in turn: for every need, ``BOUND`` (it
-  holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is nobody
-  in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action on,
-  every need holds whatever is done, of every first state; but for those that its references name (time·needs + need,
-  with multipliers of 1), which need a ``BOUND`` each, in this order.
+- What is left are leaves, in *pieces* of one action: all that are left below a node, or of an expert, or of all
+  experts, where they agree on it. If the claim says ``coarse``, a piece has all leaves of an action that are left of
+  an expert (1), or of all experts (2). Then each piece in turn, that of the first leaf first: for every need, ``BOUND``
+  (it holds after the action), or once ``OPEN`` (all of them do, of every first state), or instead ``VOID`` (there is
+  nobody in this piece); and its frame, one step later. Or, if there is no goal, ``SURE`` and no frame: from the action
+  on, every need holds whatever is done, of every first state; but for those that its references name (time·needs +
+  need, with multipliers of 1), which need a ``BOUND`` each, in this order.
 
 Multipliers combine rows to a contradiction, or to the bound in question; if the first reference of a ``BOUND`` is -1,
 to so many times that bound as its number says. The name of a row is t·(E² + 2d + G) + k:
 with k = E·e + j, expert e is chosen at time t, and not j; with k − E² = 2·i or 2·i + 1, state i is at most, or above,
-what the tests on the way down its tree say (for merged pieces: the least that the tests of all of them say); with
+what the tests on the way to its leaves say (the least that those of all leaves of the piece say); with
 k − E² − 2d = i, condition i of the goal is missed (E experts, d states, G conditions).
 """
 
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
-from math import ldexp
+from operator import mul
 
 from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate, Multipliers, Records
@@ -38,9 +38,9 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.reading import plain
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops import claims as loop_claims
-from moet.verify.checker.loops.paths.pieces import Piece, Pieces
-from moet.verify.checker.loops.paths.rows import ClosedLoop, Tests
-from moet.verify.checker.loops.paths.steps import size
+from moet.verify.checker.loops.paths.pieces import ANYBODY, Piece, Pieces
+from moet.verify.checker.loops.paths.rows import MOST_TIMES_BITS, ClosedLoop
+from moet.verify.checker.made import Made
 from moet.verify.checker.meter import Interrupted, Meter, cost
 
 OPEN, DEAD, BOTH = range(3)
@@ -53,14 +53,13 @@ In exact arithmetic there are more of them.
 """
 
 SHORT_BITS = 24
-SHORT = 2.0**SHORT_BITS
-"""Multipliers that are multiples of one over this are taken as they are."""
+"""Multipliers with so many binary digits after the point, and up to as many more before it, are taken as they are."""
 
 ITSELF = -1
 """First reference of a ``BOUND``: the number is how often the condition is taken, for thirds of rows are no floats."""
 
-Row = tuple[list[int], int, bool]
-"""Coefficients a, and the limit b of a·x_0 <= b, or a·x_0 < b if the last entry says so."""
+Row = tuple[int, bool]
+"""A function that is at most 0 of those whom the row is about, or below 0 if the last entry says so."""
 
 
 def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem, meter: Meter) -> None:
@@ -76,7 +75,7 @@ def check_paths(certificate: Certificate, model: PlainModel, system: PlainSystem
 
 def _walk(certificate: Certificate, loop: ClosedLoop, coarse: int, meter: Meter) -> None:
     records = certificate.records(meter)
-    sums = 2 * loop.steps * (1 + (loop.bits >> 9))
+    sums = 2 * loop.steps * (1 + (loop.bits >> 9)) + (sum(len(tree.label) for tree in loop.trees) >> 12)
     records.charge(loop.n_experts + loop.d + sums, cost(2 * loop.d, loop.bits) + sums)
     _Walk(loop, records, coarse).finish()
 
@@ -85,8 +84,8 @@ class _Walk:
     """The walk through the records of a proof. Rows are made when a multiplier asks for them.
 
     ``actions[t]`` and ``known[t]`` describe the way to the frame at hand: what has been done, and the constant parts of
-    logits and states (none, if nobody asked). ``experts[t]``, ``tests[t]`` and ``missed[t]`` are what rows of a time
-    are about, and ``rows[t]`` are those that were made already.
+    logits and states (none, if nobody asked). ``leaves[t]`` and ``missed[t]`` are what rows of a time are about, and
+    ``rows[t]`` are those that were made already.
     """
 
     def __init__(self, loop: ClosedLoop, records: Records, coarse: int) -> None:
@@ -95,17 +94,18 @@ class _Walk:
         self.records, self.record = records, records.in_turn().__next__
         self.pieces = Pieces(loop, coarse)
         self.bits = EXACT_MULTIPLIER_BITS if loop.exact else MULTIPLIER_BITS
+        self.short = Made(_short)
         self.stack: list[Iterator[tuple[int, Piece]]] = []
         n_times = loop.steps + 1
         self.actions = [0] * loop.steps
         self.known: list[list[int]] = [[] for _ in range(n_times)]
         self.needs = range(loop.d, loop.d + len(loop.path.needs))
-        self.experts: list[int | None] = [None] * n_times
-        self.tests: list[Tests] = [{} for _ in range(n_times)]
+        self.leaves = [ANYBODY] * n_times
         self.missed = [-1] * n_times
         self.rows: list[dict[int, Row]] = [{} for _ in range(n_times)]
-        self.alone: list[dict[int, tuple[int, int, int]]] = [{} for _ in range(n_times)]
-        self.per_step = loop.n_experts**2 + 2 * loop.d + len(self.path.goals)
+        self.alone: list[dict[int, tuple[int, int, int, int]]] = [{} for _ in range(n_times)]
+        self.n_pairs = loop.n_experts**2
+        self.per_step = self.n_pairs + 2 * loop.d + len(self.path.goals)
 
     def finish(self) -> None:
         """Raise CertificateError unless the records prove the claim."""
@@ -127,7 +127,7 @@ class _Walk:
             if t < loop.steps:
                 self._expand(t)
             return
-        self._choose(t, piece)
+        self._choose(t, piece.leaves)
         self.actions[t] = piece.action
         self.known[t + 1] = []
         self._miss(t + 1, -1)
@@ -161,7 +161,7 @@ class _Walk:
             if kind == DEAD:
                 self._contradiction(multipliers, t)
             elif kind == OPEN and t < self.loop.steps:
-                self._push(t, [Piece(None, {}, None, i)])
+                self._push(t, [Piece(ANYBODY, None, i)])
             else:
                 raise CertificateError(f"record {kind} where the goal at time {t} is due")
 
@@ -171,36 +171,37 @@ class _Walk:
         if kind == BOTH and not self.path.goals:
             self._push(t, self._free(named))
             return
-        out: list[int] = []
+        out = 0
         while kind in (VOID, DEAD):
-            out += self._alone(t, named) if kind == VOID else self._together(t, named)
+            out |= self._alone(t, named) if kind == VOID else self._together(t, named)
             kind, named = self.record()
         if kind != OPEN:
             raise CertificateError(f"record {kind} where it is due who is not there")
-        out += self._alone(t, named)
-        self._push(t, self.pieces.left[tuple(out)])
+        out |= self._alone(t, named)
+        self._push(t, self.pieces.left[out])
 
-    def _alone(self, t: int, named: Multipliers) -> list[int]:
-        """Names of those who are not there at time t, for a row of theirs has nobody in the box."""
-        known, alone = self._known(t), self.alone[t]
+    def _alone(self, t: int, named: Multipliers) -> int:
+        """Leaves of those who are not there at time t, for a row of theirs has nobody in the box."""
+        known, alone, out = self._known(t), self.alone[t], 0
         for name, number in named:
             if name not in alone:
-                _, k, threshold = self.pieces.of[name]
-                alone[name] = self.loop.alone(t, k, threshold)
-            first, second, enough = alone[name]
+                leaves, k, threshold = self.pieces.named[name]
+                alone[name] = *self.loop.alone(t, k, threshold), leaves
+            first, second, enough, leaves = alone[name]
             if number != 1.0 or known[first] - known[second] < enough:
                 raise CertificateError(f"somebody may be {name} at time {t}")
-        return [name for name, _ in named]
+            out |= leaves
+        return out
 
-    def _together(self, t: int, multipliers: Multipliers) -> list[int]:
-        """Name of those who are not there at time t, for their rows and those before exclude one another."""
+    def _together(self, t: int, multipliers: Multipliers) -> int:
+        """Leaves of those who are not there at time t, for their rows and those before exclude one another."""
         if not multipliers:
             raise CertificateError(f"nobody is named who is not there at time {t}")
         (name, number), *others = multipliers
-        piece, k, _ = self.pieces.of[name]
-        self._choose(t, piece)
+        leaves, k, _ = self.pieces.named[name]
+        self._choose(t, leaves)
         self._contradiction([(t * self.per_step + k, number), *others], t)
-        return [name]
+        return leaves
 
     def _push(self, t: int, pieces: list[Piece]) -> None:
         """Have pieces visited, the first one first, before those that wait already."""
@@ -216,26 +217,19 @@ class _Walk:
             or set(actions) != self.loop.possible
         ):
             raise CertificateError(f"the actions {actions} are not all that the model can take")
-        return [Piece(None, {}, action) for action in actions]
+        return [Piece(ANYBODY, action) for action in actions]
 
-    def _choose(self, t: int, piece: Piece) -> None:
-        self.experts[t], self.tests[t], self.rows[t] = piece.expert, piece.tests, {}
+    def _choose(self, t: int, leaves: int) -> None:
+        self.leaves[t], self.rows[t] = leaves, {}
 
     def _miss(self, t: int, condition: int) -> None:
-        self.experts[t], self.tests[t], self.missed[t], self.rows[t] = None, {}, condition, {}
+        self.leaves[t], self.missed[t], self.rows[t] = ANYBODY, condition, {}
 
     def _contradiction(self, multipliers: Multipliers, last: int) -> None:
-        """Confirm that rows of times up to ``last`` exclude one another: their sum exceeds its limit in the box."""
-        loop = self.loop
-        total, limit, strict = [0] * loop.d, 0, False
+        """Confirm that rows of times up to ``last`` exclude one another."""
+        rows = [self._named(name, last) for name, _ in multipliers]
         factors, _ = self._factors(multipliers)
-        for (name, _), factor in zip(multipliers, factors, strict=True):
-            row, most, below = self._named(name, last)
-            strict |= below and factor > 0
-            total = [a + factor * b for a, b in zip(total, row, strict=True)]
-            limit += factor * most
-        lacking = size(total) + limit
-        if lacking > 0 or (lacking == 0 and not strict):
+        if not self._exclude(rows, factors):
             raise CertificateError("multipliers do not add up to a contradiction")
 
     def _bound(self, t: int, i: int, multipliers: Multipliers) -> None:
@@ -245,33 +239,36 @@ class _Walk:
             self._at_most(t, i, left, t - 1, multipliers)
 
     def _at_most(self, t: int, i: int, left: int, last: int, multipliers: Multipliers) -> None:
-        """Confirm that condition i holds at time t of all that rows up to ``last`` leave.
+        """Confirm that condition i holds at time t of all that rows up to ``last`` leave: they exclude that it fails.
 
         Of all first states it holds if ``left`` is not negative.
         """
-        loop = self.loop
-        row, _ = self.path.condition(t, i)
-        factors, bits = self._factors(multipliers)
-        weight = 1 << bits
+        factors, once = self._factors(multipliers)
         if multipliers and multipliers[0][0] == ITSELF:
-            weight, multipliers, factors = factors[0], multipliers[1:], factors[1:]
-            if weight <= 0:
-                raise CertificateError("a condition is not taken at all")
-        total = [-a * weight for a in row]
-        room = (left + size(row)) * weight
-        for (name, _), factor in zip(multipliers, factors, strict=True):
-            row, most, _ = self._named(name, last)
-            total = [a + factor * b for a, b in zip(total, row, strict=True)]
-            room -= factor * most
-        if size(total) > room:
-            raise CertificateError(f"multipliers do not prove condition {i - loop.d} at time {t}")
+            once, *factors = factors
+            multipliers = multipliers[1:]
+        if once <= 0:
+            raise CertificateError("a condition is not taken at all")
+        rows = [self._named(name, last) for name, _ in multipliers]
+        fails = self.loop.missed[t, i] + self.loop.constant(left), True
+        if not self._exclude([fails, *rows], [once, *factors]):
+            raise CertificateError(f"multipliers do not prove condition {i - self.loop.d} at time {t}")
+
+    def _exclude(self, rows: list[Row], factors: list[int]) -> bool:
+        """Whether rows have nobody in common, for taken so many times they add up to more than 0 in all of the box."""
+        least = self.loop.functions.least(sum(map(mul, factors, [function for function, _ in rows])))
+        return least > 0 or (
+            least == 0 and any(below and factor for (_, below), factor in zip(rows, factors, strict=True))
+        )
 
     def _factors(self, multipliers: Multipliers) -> tuple[list[int], int]:
-        """Multipliers as integers over two to the power of so many bits, few if they are short."""
-        scaled = [number * SHORT for _, number in multipliers]
-        if all(map(float.is_integer, scaled)):
-            return list(map(int, scaled)), SHORT_BITS
-        return [int(ldexp(number, self.bits)) for _, number in multipliers], self.bits
+        """Multipliers as integers, and 1 as one; few digits if they are short, and never too many for functions."""
+        factors = [self.short[number] for _, number in multipliers]
+        if -1 not in factors:
+            return factors, 1 << SHORT_BITS
+        factors, once = [_whole(number, self.bits) for _, number in multipliers], 1 << self.bits
+        beyond = max(0, (sum(factors) + once).bit_length() - MOST_TIMES_BITS)
+        return [factor >> beyond for factor in factors], once >> beyond
 
     def _hold(self, t: int) -> None:
         """Confirm that all needs hold at time t of every first state."""
@@ -305,39 +302,45 @@ class _Walk:
         return known[k]
 
     def _make(self, t: int, k: int) -> Row:
-        loop, tests = self.loop, self.tests[t]
-        if k < loop.n_experts**2:
+        loop, leaves = self.loop, self.leaves[t]
+        if k < self.n_pairs:
             e, j = divmod(k, loop.n_experts)
-            if e != self.experts[t] or j == e:
+            if e != self.pieces.expert[leaves] or j == e:
                 raise CertificateError(f"expert {j} is no rival of expert {e} at time {t}")
-            row, limit = loop.rival(t, e, j)
             known = self._known(t)
-            return row, limit + known[e] - known[j], False
-        k -= loop.n_experts**2
+            return loop.rival[t, e, j] + (known[j] - known[e] << loop.functions.above), False
+        k -= self.n_pairs
         if k < 2 * loop.d:
-            feature, left = k // 2, k % 2 == 0
-            if (feature, left) not in tests:
-                raise CertificateError(f"there is no test {k} at time {t}")
-            row, limit, strict = loop.split(t, feature, tests[feature, left], left)
-            value = self._known(t)[loop.n_experts + feature]
-            return row, limit - value if left else limit + value, strict
+            state, below = k // 2, k % 2 == 0
+            function, strict = loop.split[t, state, self.pieces.limit[leaves, state, below], below]
+            value = self._known(t)[loop.n_experts + state] << loop.functions.above
+            return function + value if below else function - value, strict
         k -= 2 * loop.d
         i = self.needs.stop + k
         if self.missed[t] != k:
             raise CertificateError(f"condition {k} of the goal is not missed at time {t}")
-        row, limit = self.path.condition(t, i)
-        return [-a for a in row], self._value(t, i) - limit, True
+        return loop.missed[t, i] + loop.constant(self.path.outright(t, i) - self._value(t, i)), True
 
     def _known(self, t: int) -> list[int]:
         """Constant parts of all logits and states at time t, and 0."""
-        if not self.known[t]:
-            start = self.loop.start[t]
-            self.loop.meter.spend(len(start) * (t + 1))
-            done = [self.loop.pushes[t - 1 - k][action] for k, action in enumerate(self.actions[:t])]
-            self.known[t] = list(map(sum, zip(start, *done, strict=True)))
-        return self.known[t]
+        known = self.known[t]
+        if not known:
+            known = self.known[t] = self.loop.known(t, self.actions[:t])
+        return known
 
     def _value(self, t: int, i: int) -> int:
         """Constant part of condition i at time t."""
         gain = self.path.gain
         return sum(gain(i, t - 1 - k)[action] for k, action in enumerate(self.actions[:t]))
+
+
+def _short(number: float) -> int:
+    """A multiplier as an integer; -1 if it is not short."""
+    scaled = number * 2.0**SHORT_BITS if number < 1 << SHORT_BITS else 0.5
+    return int(scaled) if scaled.is_integer() else -1
+
+
+def _whole(number: float, bits: int) -> int:
+    """A number times two to the power of so many bits, rounded down."""
+    top, bottom = number.as_integer_ratio()
+    return (top << bits) // bottom

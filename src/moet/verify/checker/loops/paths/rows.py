@@ -1,15 +1,17 @@
 """Exact inequalities of a closed loop, for the checker of proofs about it. Standard library only.
 
 Every decision of a policy is a linear inequality in the first state, as every condition on a state is: see
-:mod:`~moet.verify.checker.loops.paths.steps`, which has all that does not depend on the policy. Rows, limits and
-rounding are as there.
+:mod:`~moet.verify.checker.loops.paths.steps`, which has all that does not depend on the policy. Limits and rounding are
+as there. A row is a function that is at most 0 (:mod:`~moet.verify.checker.loops.paths.functions`), in multiples of
+1/(scale·denominator), ``denominator`` being that of the gate: so logits are exact sums of states.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import lcm
-from operator import add, mul, sub
+from operator import add, getitem, mul, sub
 
 from moet.errors import CertificateError
 from moet.verify.checker.documents.dynamics import Affine
@@ -17,24 +19,16 @@ from moet.verify.checker.documents.model import PlainModel
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.claims import Paths
 from moet.verify.checker.loops.geometry import action_number
-from moet.verify.checker.loops.paths.steps import (
-    GRID,
-    LARGEST,
-    POWER_BITS,
-    ROUNDED_BITS,
-    Steps,
-    floored,
-    rounded_steps,
-    size,
-)
+from moet.verify.checker.loops.paths.functions import Functions
+from moet.verify.checker.loops.paths.steps import GRID, LARGEST, Steps, floored, rounded_steps, size
 from moet.verify.checker.made import Made
 from moet.verify.checker.meter import Meter, cost
 
+MOST_TIMES_BITS = 128
+"""Functions are taken fewer times than two to this."""
+
 UNIT_BITS = 53
 """The largest relative error of one float64 operation is one over two to this."""
-
-Tests = dict[tuple[int, bool], float]
-"""Thresholds by state and side: True is x <= threshold, False is x > threshold."""
 
 
 class ClosedLoop:
@@ -57,9 +51,11 @@ class ClosedLoop:
         self._read_gate(model)
         self.path = path = self._path(system, claim)
         self.scale, self.bits = path.scale, path.bits
-        self.constants = [*(top * self.scale // self.denominator for top in self.bias), *[0] * (self.d + 1)]
-        self.shift = POWER_BITS - ROUNDED_BITS + self.denominator.bit_length() - 1
-        self.blur = path.blur_of(self.weights, self.denominator)
+        self.finer = self.denominator.bit_length() - 1
+        self.functions = self._functions()
+        self.levels = [b * self.scale for b in self.bias]
+        self._write_constants()
+        self.blur = path.blur_of(self.weights, self.denominator, 0)
         self._remember()
         self.unseen = [-(-e.numerator * self.scale // e.denominator) for e in path.observation_errors]
         self.gate_errors = self._gate_errors()
@@ -79,12 +75,35 @@ class ClosedLoop:
         finest = [threshold.as_integer_ratio()[1] for tree in self.trees for threshold in tree.threshold]
         return Steps(system, claim.steps, claim.goal, self.meter, lcm(self.denominator, max(finest)))
 
+    def _functions(self) -> Functions:
+        """How functions are written, with room for all coefficients, taken so many times."""
+        path = self.path
+        widest = max(2 * sum(map(abs, row)) for row in self.weights)
+        widest += self.denominator * max(2 + sum(map(abs, row)) // path.denominator for row in path.functions)
+        return Functions(self.d, (widest * (path.farthest + 1)).bit_length() + MOST_TIMES_BITS)
+
+    def _write_constants(self) -> None:
+        """Write all logits, and then all states, side by side: their constants, and how often each has each state.
+
+        The sum of such integers, each taken as often as its state is large, has all of their values side by side.
+        """
+        most, d = self.path.largest_constant, range(self.d)
+        sizes = [sum(map(abs, row)) * most + abs(b) for row, b in zip(self.weights, self.levels, strict=True)]
+        self.constants = Functions(self.n_experts + self.d, max(*sizes, self.denominator * most).bit_length())
+        self.meter.spend((self.d + 1) * (self.n_experts + self.d) * (1 + (self.constants.above >> 12)))
+        self.meter.hold((self.d + 1) * (self.n_experts + self.d), self.constants.width)
+        units = [[self.denominator * (i == k) for i in d] for k in d]
+        self.columns = [self.constants.of([*(row[k] for row in self.weights), *units[k]]) for k in d]
+        self.first = self.constants.of(self.levels)
+
     def _remember(self) -> None:
         """Everything that is made for a time, a function or a pair is made once; it is forgotten with the loop."""
-        self.pushes = Made(self._make_pushes)
+        self.pushes, self.start = Made(self._make_pushes), Made(self._make_start)
+        self.states = Made(self._make_states)
         self.gate = Made(self._make_gate)
-        self.start = Made(self._make_start)
-        self.slack = Made(self._make_slack)
+        self.rival, self.split = Made(self._make_rival), Made(self._make_split)
+        self.missed = Made(self._make_missed)
+        self.slack, self.swing = Made(self._make_slack), Made(self._make_swing)
         self.edge = Made(self._make_edge)
 
     def _gate_errors(self) -> list[int]:
@@ -114,86 +133,98 @@ class ClosedLoop:
         """All actions of the model."""
         return {self.action_of[label] for tree in self.trees for label in tree.label if label >= 0}
 
-    def _make_pushes(self, ahead: int) -> list[list[int]]:
-        """For every action, what it adds to all logits and states so many steps after the state to which it leads."""
-        n_actions, states = len(self.path.offsets), range(self.d)
-        self.meter.spend(cost((self.n_experts + 1) * self.d * n_actions, self.bits))
-        self.meter.hold((self.n_experts + self.d) * n_actions, self.bits)
-        gains = [self.path.gain(k, ahead) for k in states]
-        if self.exact:
-            gains = [self.path.gain_of(ahead, weights, self.denominator) for weights in self.weights] + gains
-            return [[*column, 0] for column in zip(*gains, strict=True)]
-        moved, shift = self.path.pushed(ahead)[0], self.shift
-        return [
-            [*(sum(map(mul, weights, far)) >> shift for weights in self.weights), *states_moved, 0]
-            for far, states_moved in zip(moved, zip(*gains, strict=True), strict=True)
-        ]
+    def known(self, t: int, actions: Sequence[int]) -> list[int]:
+        """Constant parts of all logits and states at time t after these actions, and 0."""
+        n, words = self.n_experts + self.d, 1 + (self.constants.above >> 6)
+        self.meter.spend(t * (1 + (words >> 6)) + n * (1 + (words >> 6)))
+        pushes = map(getitem, map(self.pushes.__getitem__, range(t - 1, -1, -1)), actions)
+        return [*self.constants.coefficients(sum(pushes, self.start[t])), 0]
 
-    def _make_gate(self, t: int) -> list[tuple[list[int], int]]:
-        """Linear parts of all logits at time t, each with what the middle of the box adds."""
-        self.meter.spend(cost(self.n_experts * self.d * (self.d + 1), self.bits))
-        self.meter.hold(self.n_experts * 2 * self.d, self.bits)
-        if self.exact:
-            return [self.path.row_of(t, weights, self.denominator) for weights in self.weights]
-        columns, shift = self.path.box_after(t)[0], self.shift
-        rows = [[sum(map(mul, weights, column)) >> shift for column in columns] for weights in self.weights]
-        return [(row, 0 if self.path.is_centred else row.pop()) for row in rows]
+    def _make_pushes(self, ahead: int) -> list[int]:
+        """What every action adds to all logits and states so many steps after the state to which it leads."""
+        gains = [self.path.gain(state, ahead) for state in range(self.d)]
+        return [self._side_by_side(moved) for moved in zip(*gains, strict=True)]
 
-    def _make_start(self, t: int) -> list[int]:
-        """Constant parts of all logits and states at time t, without what actions add, and 0."""
+    def _make_start(self, t: int) -> int:
+        """Constant parts of all logits and states at time t, without what actions add."""
         if self.path.is_centred:
-            return self.constants
-        self.meter.hold(self.n_experts + self.d + 1, self.bits)
-        middles = *(middle for _, middle in self.gate[t]), *(self.path.row(t, state)[1] for state in range(self.d)), 0
-        return list(map(add, self.constants, middles))
+            return self.first
+        return self.first + self._side_by_side([self.path.row(t, state)[1] for state in range(self.d)])
 
-    def rival(self, t: int, e: int, j: int) -> tuple[list[int], int]:
-        """Row of (logit j − logit e), and its limit when expert e is chosen at time t, less the constant parts."""
-        self.meter.hold(self.d, self.bits)
-        gate = self.gate[t]
-        return list(map(sub, gate[j][0], gate[e][0])), self.slack[e, j][t]
+    def _side_by_side(self, moved: Sequence[int]) -> int:
+        """What it adds to all logits and states, in multiples of 1/(scale·denominator), if states move so far."""
+        self.meter.spend(cost((self.n_experts + self.d) * self.d, self.constants.width))
+        self.meter.hold(self.n_experts + self.d, self.constants.width)
+        return sum(map(mul, self.columns, moved))
 
-    def _make_slack(self, e: int, j: int) -> list[int]:
-        """How far the difference of two logits may be off at every time.
+    def _make_states(self, t: int) -> list[int]:
+        """Linear parts of all states at time t, in multiples of 1/scale."""
+        self.meter.hold(self.d * self.d, self.functions.width)
+        return [self.functions.of(self.path.row(t, state)[0]) for state in range(self.d)]
 
-        For roundings, for what is not seen exactly, and for what disturbances did before.
-        """
-        slack = self.gate_errors[e] + self.gate_errors[j] + self.blur + 1
-        if not self.path.observation.is_exact:
-            weights = map(abs, map(sub, self.weights[e], self.weights[j]))
-            slack += sum(map(mul, weights, self.unseen)) // self.denominator
-        self.meter.hold(self.steps + 1)
-        if self.path.is_calm:
-            return [slack] * (self.steps + 1)
-        difference = list(map(sub, self.weights[e], self.weights[j]))
-        return [slack + swing for swing in self.path.swing_of(difference, self.denominator)]
+    def _make_gate(self, t: int) -> list[int]:
+        """Linear parts of all logits at time t."""
+        self.meter.spend(cost(self.n_experts * self.d * self.d, self.functions.width))
+        self.meter.hold(self.n_experts * self.d, self.functions.width)
+        states = self.states[t]
+        return [sum(map(mul, weights, states)) for weights in self.weights]
 
-    def split(self, t: int, state: int, threshold: float, below: bool) -> tuple[list[int], int, bool]:
-        """Row of one side of a split at time t; its limit, less the constant part; whether it must be below that."""
+    def _make_rival(self, t: int, e: int, j: int) -> int:
+        """What is at most 0 where expert e is chosen at time t, and not j; but for the constant parts."""
+        self.meter.hold(self.d + 1, self.functions.width)
+        gate, row = self.gate[t], -self.slack[e, j]
+        if not self.path.is_calm:
+            row -= self.constant(self.swing[e, j][t])
+        return row + gate[j] - gate[e]
+
+    def _make_split(self, t: int, state: int, threshold: float, below: bool) -> tuple[int, bool]:
+        """What is at most 0 on one side of a split at time t, but for the constant part; whether it must be below."""
+        self.meter.hold(self.d + 1, self.functions.width)
         limit, strict = self.edge[state, threshold, below]
-        return self.path.side(t, state, below), limit + self.path.swing(state)[t] + self.path.blur, strict
+        row, limit = self.states[t][state], limit + self.path.swing(state)[t] + self.path.blur
+        return (row if below else -row) - (limit << self.functions.above) << self.finer, strict
+
+    def _make_missed(self, t: int, i: int) -> int:
+        """What is below 0 where condition i is not met at time t, if actions add all to it that all states allow."""
+        self.meter.hold(self.d + 1, self.functions.width)
+        row, _ = self.path.condition(t, i)
+        return self.functions.of([-a for a in row], size(row)) << self.finer
+
+    def constant(self, value: int) -> int:
+        """A constant function, of a value in multiples of 1/scale."""
+        return value << self.finer + self.functions.above
+
+    def _make_slack(self, e: int, j: int) -> int:
+        """How far the difference of two logits may be off, for roundings and for what is not seen exactly; constant."""
+        slack = self.gate_errors[e] + self.gate_errors[j] + self.blur + 1
+        if self.path.observation.is_exact:
+            return self.constant(slack)
+        weights = map(abs, map(sub, self.weights[e], self.weights[j]))
+        return self.constant(slack + sum(map(mul, weights, self.unseen)) // self.denominator)
+
+    def _make_swing(self, e: int, j: int) -> list[int]:
+        """The most that disturbances before each time add to the difference of two logits."""
+        return self.path.swing_of(list(map(sub, self.weights[e], self.weights[j])), self.denominator)
 
     def alone(self, t: int, k: int, threshold: float) -> tuple[int, int, int]:
         """When row k of a time, of a pair or of a test with this threshold, has nobody in the box.
 
         That is if, of the constant parts of logits and states and 0, the first is ahead of the second by the third.
         """
-        self.meter.hold(4, self.bits)
         if k < self.n_experts**2:
             e, j = divmod(k, self.n_experts)
-            gate = self.gate[t]
-            return j, e, self.slack[e, j][t] + size(map(sub, gate[j][0], gate[e][0])) + 1
+            return j, e, 1 - self.functions.least(self.rival[t, e, j])
         state, above = divmod(k - self.n_experts**2, 2)
         first, second = self.n_experts + state, self.n_experts + self.d
-        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, state)
+        enough = self.edge[state, threshold, not above][0] + self.path.beside(t, state) << self.finer
         return (second, first, enough) if above else (first, second, enough)
 
     def _make_edge(self, feature: int, threshold: float, left: bool) -> tuple[int, bool]:
         """Limit of a state on one side of a threshold, rounded up, and whether that made it larger."""
         self.meter.hold(1, self.bits)
         if left:
-            limit = self.path.observation.largest_below(feature, threshold)
+            limit, sign = self.path.observation.largest_below(feature, threshold), -1
         else:
-            limit = -self.path.observation.least_above(feature, threshold)
-        whole, rest = divmod(-limit.numerator * self.scale, limit.denominator)
+            limit, sign = self.path.observation.least_above(feature, threshold), 1
+        whole, rest = divmod(sign * limit.numerator * self.scale, limit.denominator)
         return -whole, rest > 0

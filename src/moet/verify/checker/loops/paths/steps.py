@@ -82,7 +82,7 @@ class Steps:
         self.functions = [[over(self.denominator, v) for v in row] for row in functions]
         self.scale = self._scale(finest, system.noise)
         self.bits = self.scale.bit_length() + 128
-        self.blur = self.blur_of(self.functions, self.denominator)
+        self.blur = self.blur_of(self.functions, self.denominator, POWER_BITS - ROUNDED_BITS)
         self.observation = Observation(system.noise, system.float32)
         self.largest = self._largest_states(offsets)
         self.observation_errors = self.observation.errors([Fraction(most, GRID) for most in self.largest])
@@ -94,10 +94,22 @@ class Steps:
         self.worst = cache(self._make_worst)
         self.outright = cache(self._make_outright)
         self.row = cache(self._make_row)
-        self.side = cache(self._make_side)
         self.beside = cache(self._make_beside)
         self.condition = cache(self._make_condition)
         self.swing = cache(self._make_swing)
+
+    @cached_property
+    def farthest(self) -> int:
+        """Largest coefficient of a state, at any time."""
+        times, states = range(self.steps + 1), range(self.d)
+        return max(max(map(abs, self.row(t, state)[0])) for t in times for state in states)
+
+    @cached_property
+    def largest_constant(self) -> int:
+        """Most that the middle of the box and all actions add to a state, at any time."""
+        states, times = range(self.d), range(self.steps + 1)
+        middle = max(abs(self.row(t, state)[1]) for t in times for state in states)
+        return middle + max(sum(max(map(abs, self.gain(k, ahead))) for ahead in range(self.steps)) for k in states)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -140,16 +152,17 @@ class Steps:
         limits = self._denominator([*self.bounds, *noise])
         return int(self.step**self.steps) * self._start * lcm(FINEST, finest, self.denominator, limits)
 
-    def blur_of(self, functions: list[list[int]], denominator: int) -> int:
+    def blur_of(self, functions: list[list[int]], denominator: int, digits: int) -> int:
         """Most that rounding changes an inequality between two such functions by, in multiples of 1/scale.
 
-        A coefficient of a row is off by less than ``rough``: by less than 1, and by what a power of the matrix is off
-        times the function. So is what the middle of the box adds, what an action does, and what a disturbance does.
+        A coefficient of a row is off by less than ``rough``: by less than 1, and by what the states are off times the
+        function, which they are by less than 2 of units that have so many more binary digits. So is what the middle of
+        the box adds, what an action does, and what a disturbance does.
         """
         if self.is_exact:
             return 0
         widest = max(sum(map(abs, row)) for row in functions) * max(1, ceil(sum(self.radius)))
-        rough = 2 + widest // (denominator << POWER_BITS - ROUNDED_BITS)
+        rough = 2 + 2 * widest // (denominator << digits)
         return 2 * rough * (self.d + 1 + 2 * self.steps) + 16
 
     def _denominator(self, values: Iterable[Fraction]) -> int:
@@ -284,12 +297,6 @@ class Steps:
         """Condition i holds at time t of every first state if what actions add to it is at most this."""
         row, limit = self.condition(t, i)
         return limit - size(row)
-
-    def _make_side(self, t: int, state: int, below: bool) -> list[int]:
-        """Row of a state at time t, or of its opposite."""
-        self.meter.hold(self.d, self.bits)
-        row, _ = self.row(t, state)
-        return row if below else [-v for v in row]
 
     def _make_beside(self, t: int, state: int) -> int:
         """By how much the constant part of a state at time t may be beyond an edge, with somebody on this side."""
