@@ -4,8 +4,9 @@
     MOET_AGENTS=folder python benchmarks/continuous.py rows.json --only pendulum
     python benchmarks/continuous.py rows.json --show                                  # what is there, as tables
 
-A row is a teacher, a student and a seed: distilled, perhaps tuned, and played on 100 fresh episodes, on Pendulum 1,000:
-how hard episodes are is luck there, of which 100 leave eight points. Rows that the file has are not made again, so that
+A row is a teacher, a student and a seed: distilled, perhaps tuned, and played on 100 fresh episodes, on Pendulum and
+BipedalWalker 1,000: how hard episodes are, and how many end in a fall, is luck, of which 100 leave eight and four
+points. Rows that the file has are not made again, so that
 a run may be stopped at any time. MOET_AGENTS holds agents of the public zoo, named algorithm_environment.zip, with
 algorithm_environment.vecnormalize.pkl beside some, and crossq_HalfCheetah-v5.zip of benchmarks/train_agents.py.
 """
@@ -28,7 +29,7 @@ from moet.distill.selection import Selection
 from moet.teachers.adapters import checked
 
 EPISODES, REPORT = 100, 12_345
-MANY = {"Pendulum-v1": 1_000}
+MANY = {"BipedalWalker-v3": 1_000, "Pendulum-v1": 1_000}
 
 
 @dataclass(frozen=True)
