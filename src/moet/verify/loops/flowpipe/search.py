@@ -18,7 +18,7 @@ from moet.verify.loops.flowpipe.failed import Failed, NotHome, TooManyJumps
 from moet.verify.loops.flowpipe.follow import FEW_BRANCHES, MANY_BRANCHES, Follower, Home
 from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.flowpipe.integrate import Points
-from moet.verify.loops.flowpipe.pace import Pace
+from moet.verify.loops.flowpipe.pace import ALONG_CURVES, Pace
 from moet.verify.loops.flowpipe.policy import narrowed
 from moet.verify.loops.flowpipe.refute import refutation
 from moet.verify.loops.flowpipe.rest import Rest
@@ -91,6 +91,7 @@ class FlowpipeSearch:
         self.mixture, self.system, self.spec, self.deadline, self.seed = mixture, system, list(spec), deadline, seed
         self.follower = Follower(mixture, system, self.spec, deadline)
         self._pace = Pace()
+        self._may_curve = self._is_flow
         self.n_parts = 0
         self._share = 0.0
         self._progress: Progress | None = None
@@ -256,6 +257,25 @@ class FlowpipeSearch:
             self._progress(min(self._share, 0.99), f"{self.n_parts} parts")
 
     def _followed(self, middle: Floats, columns: Floats, home: Home | None, at_home: bool) -> Script:
+        """Follow a part; along polynomials in time from when on that leads further."""
+        try:
+            return self._paced(middle, columns, home, at_home)
+        except (NotHome, TooManyJumps):
+            raise
+        except Failed as failure:
+            if not self._may_curve:
+                raise
+            self._may_curve, straight = False, self._pace
+            self._pace = ALONG_CURVES
+            try:
+                return self._paced(middle, columns, home, at_home)
+            except Failed as again:
+                if isinstance(again, TooManyJumps) or again.time > _LATER * failure.time:
+                    raise
+                self._pace = straight
+                raise failure from None
+
+    def _paced(self, middle: Floats, columns: Floats, home: Home | None, at_home: bool) -> Script:
         """Follow a part with steps that are as long as they may be."""
         previous: Failed | None = None
         pace = self._pace
@@ -265,16 +285,21 @@ class FlowpipeSearch:
             except NotHome:
                 raise
             except Failed as failure:
-                step = self._step_of(failure)
-                helps, finer = previous is None or _is_better(failure, previous), pace.finer(step)
-                # sets that grow beyond all bounds may do so because of any coarse period before
-                helps = helps or (np.isinf(failure.excess) and not pace.is_even(step))
-                if not self._is_flow or finer is None or not helps:
+                finer = self._finer(pace, failure, previous)
+                if finer is None:
                     raise previous or failure from None
                 previous, pace = failure, finer
                 continue
             self._pace = pace
             return found
+
+    def _finer(self, pace: Pace, failure: Failed, previous: Failed | None) -> Pace | None:
+        """Shorter steps, if they help."""
+        step = self._step_of(failure)
+        helps = previous is None or _is_better(failure, previous)
+        # sets that grow beyond all bounds may do so because of any coarse period before
+        helps = helps or (np.isinf(failure.excess) and not pace.is_even(step))
+        return pace.finer(step) if self._is_flow and helps else None
 
     @property
     def _may_go_together(self) -> bool:

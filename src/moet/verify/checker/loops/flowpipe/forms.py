@@ -51,6 +51,10 @@ class Forms:
         """Variable number k."""
         return Form(middle, {k: ONE}, 0)
 
+    def constant(self, x: Form) -> Form:
+        """A number, or any of an interval."""
+        return x
+
     def spread(self, x: Form) -> int:
         """How far the function may be from its center."""
         return x.radius + sum(up(abs(s) * self.radii[k]) for k, s in x.slopes.items())
@@ -79,19 +83,24 @@ class Forms:
 
     def multiply(self, x: Form, y: Form) -> Form:
         """x·y: products of two slopes are bounded variable by variable, squares being at least 0."""
-        a = {k: s * self.radii[k] >> BITS for k, s in x.slopes.items()}
-        b = {k: s * self.radii[k] >> BITS for k, s in y.slopes.items()}
-        shift, radius = _quadratic(a, b)
-        sum_a, sum_b = sum(map(abs, a.values())) + len(a), sum(map(abs, b.values())) + len(b)
+        shift, radius, sum_a, sum_b = self.product_of_slopes(x.slopes, y.slopes)
         radius += x.radius * (abs(y.center) + sum_b + y.radius) + y.radius * (abs(x.center) + sum_a)
-        # a and b are rounded: each of their products is off by less than |a| + |b| + 1
-        radius += len(b) * (sum_a + len(a)) + len(a) * (sum_b + len(b))
         slopes = {k: s * y.center for k, s in x.slopes.items()}
         for k, s in y.slopes.items():
             slopes[k] = slopes.get(k, 0) + s * x.center
         center = x.center * y.center + shift
         exact_up_to = {k: s >> BITS for k, s in slopes.items()}
         return Form(center >> BITS, exact_up_to, up(radius) + self._loss)
+
+    def product_of_slopes(self, x: dict[int, int], y: dict[int, int]) -> tuple[int, int, int, int]:
+        """Middle and radius of (Σ x_k·δ_k)(Σ y_k·δ_k), over 2^(2·BITS), and how large both factors are at most."""
+        a = {k: s * self.radii[k] >> BITS for k, s in x.items()}
+        b = {k: s * self.radii[k] >> BITS for k, s in y.items()}
+        shift, radius = _quadratic(a, b)
+        sum_a, sum_b = sum(map(abs, a.values())) + len(a), sum(map(abs, b.values())) + len(b)
+        # a and b are rounded: each of their products is off by less than |a| + |b| + 1
+        radius += len(b) * (sum_a + len(a)) + len(a) * (sum_b + len(b))
+        return shift, radius, sum_a, sum_b
 
     def divide(self, x: Form, y: Form) -> Form:
         """X / y, both made larger or smaller alike until y is near 1: its inverse has few digits where y is large."""
@@ -156,11 +165,11 @@ class Forms:
         low, high = self.ends(x)
         if low <= 0:
             raise Undefined("the equations may take the root of a number that is not positive")
-        at, steepest, flattest = (over((ONE, ONE), _root(v)) for v in (x.center, low, high))
+        at, steepest, flattest = (over((ONE, ONE), root_at(v)) for v in (x.center, low, high))
         inverse = flattest[0], steepest[1]  # 1/r on all values of x, positive
         cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
-        derivatives = _root(x.center), _part(at, 1, 2), _part(times(at, times(at, at)), -1, 4)
-        return self._smooth(x, derivatives, _part(cube, -1, 4), _part(times(cube, square), 3, 8))
+        derivatives = root_at(x.center), multiple(at, 1, 2), multiple(times(at, times(at, at)), -1, 4)
+        return self._smooth(x, derivatives, multiple(cube, -1, 4), multiple(times(cube, square), 3, 8))
 
     def magnitude(self, x: Form) -> Form:
         """|x|; where the sign is not sure, the chord between the ends and what is below it."""
@@ -197,8 +206,8 @@ class Forms:
             raise Undefined("the equations may divide by zero")
         at, inverse = over((ONE, ONE), (x.center, x.center)), over((ONE, ONE), ends)
         cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
-        derivatives = at, negative(times(at, at)), _part(times(at, times(at, at)), 2, 1)
-        return self._smooth(x, derivatives, _part(cube, 2, 1), _part(times(square, square), -6, 1))
+        derivatives = at, negative(times(at, at)), multiple(times(at, times(at, at)), 2, 1)
+        return self._smooth(x, derivatives, multiple(cube, 2, 1), multiple(times(square, square), -6, 1))
 
     def _smooth(
         self, x: Form, derivatives: tuple[Interval, Interval, Interval], second: Interval, third: Interval
@@ -211,9 +220,9 @@ class Forms:
         q = self.spread(x)
         square = up(q * q)
         cube = up(square * q)
-        shift, radius = _square_term(second, square)
+        shift, radius = square_term(second, square)
         middle, dev = (third[0] + third[1]) >> 1, third[1] - third[0] + 1
-        bent, bent_radius = _square_term(derivatives[2], square)
+        bent, bent_radius = square_term(derivatives[2], square)
         finer = bent_radius + up(abs(middle) * cube) // 24 + up(dev * cube) // 6 + 4
         value, slope, _ = derivatives
         steep, doubt = (slope[0] + slope[1]) >> 1, slope[1] - slope[0] + 1
@@ -225,7 +234,7 @@ class Forms:
         return Form(center, {k: s * steep >> BITS for k, s in x.slopes.items()}, radius)
 
 
-def _square_term(bend: Interval, square: int) -> Interval:
+def square_term(bend: Interval, square: int) -> Interval:
     """Middle and radius of bend/2·t² where t² is from 0 to ``square``."""
     below, above = up(max(-bend[0], 0) * square), up(max(bend[1], 0) * square)
     return (above - below) >> 2, ((above + below) >> 2) + 2
@@ -245,13 +254,14 @@ def _tangent_bend(t: Interval) -> Interval:
     return times((2 * t[0], 2 * t[1]), _one_more(_square(t)))
 
 
-def _part(x: Interval, numerator: int, denominator: int) -> Interval:
+def multiple(x: Interval, numerator: int, denominator: int) -> Interval:
     """A multiple of all numbers of an interval."""
     ends = sorted((x[0] * numerator, x[1] * numerator))
     return ends[0] // denominator, -(-ends[1] // denominator)
 
 
-def _root(value: int) -> Interval:
+def root_at(value: int) -> Interval:
+    """The root of a number."""
     return isqrt(value << BITS), isqrt(value << BITS) + 1
 
 
