@@ -27,6 +27,7 @@ from moet.verify.checker.loops.flowpipe.parts import (
     domain_of,
     part_of,
     read_home,
+    read_law,
     start_of,
     where_runs_begin,
     within,
@@ -298,7 +299,8 @@ class Walk:
         if not 0 < substeps <= MOST_SUBSTEPS:
             raise CertificateError(f"a step is taken in {substeps} parts")
         degree = self._degree() if code & CURVED else None
-        lines, multipliers = self._law() if code & RELAXED else (None, {})
+        sizes = self._policy.n_outputs, len(self._system.features)
+        lines, multipliers = read_law(self._records, *sizes) if code & RELAXED else (None, {})
         return self.advanced(points, time, substeps, lines, multipliers, spec, only, degree)
 
     def _degree(self) -> int:
@@ -382,22 +384,6 @@ class Walk:
                 self._require(where, part, start, known=part.start <= start)
             elif part.start == end:
                 self._require(at_end, part, end)
-
-    def _law(self) -> tuple[list[Line], Multipliers]:
-        """Read a law for several leaves, and the multipliers that bound how far these are from it."""
-        n = len(self._system.features)
-        lines = []
-        for _ in range(self._policy.n_outputs):
-            constant, *row = self._numbers.take(n + 1)
-            lines.append(Line(row, constant))
-        multipliers: Multipliers = {}
-        (count,) = self._records.refs(1)
-        for _ in range(count):
-            self._meter.spend(10)
-            expert, leaf, output, place, side, guard = self._records.refs(6)
-            (factor,) = self._numbers.take(1)
-            multipliers.setdefault((expert, leaf, output, place, side), []).append((guard, factor))
-        return lines, multipliers
 
     def _reduced(self, points: Zonotope) -> Zonotope:
         first, last = self._records.refs(2)
