@@ -154,8 +154,8 @@ class Parts:
         while True:
             try:
                 found = self.follower.follow(middle, columns, pace, home, at_home)
-            except NotHome:
-                raise
+            except (NotHome, TooManyJumps):
+                raise  # neither is a matter of how fine steps are
             except Failed as failure:
                 finer = self._finer(pace, failure, previous)
                 if finer is None:
