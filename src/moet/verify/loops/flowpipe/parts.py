@@ -137,14 +137,15 @@ class Parts:
         except Failed as failure:
             if not self._may_curve:
                 raise
-            self._may_curve, straight = False, self.pace
+            straight, draws = self.pace, self.follower.acting.random.bit_generator
+            self._may_curve, before = False, draws.state
             self.pace = ALONG_CURVES
             try:
                 return self._paced(middle, columns, home, at_home)
             except Failed as again:
-                if isinstance(again, TooManyJumps) or again.time > _LATER * failure.time:
+                if again.time > _LATER * failure.time:
                     raise
-                self.pace = straight
+                self.pace, draws.state = straight, before  # as if it had not been tried
                 raise failure from None
 
     def _paced(self, middle: Floats, columns: Floats, home: Home | None, at_home: bool) -> Script:
@@ -154,9 +155,11 @@ class Parts:
         while True:
             try:
                 found = self.follower.follow(middle, columns, pace, home, at_home)
-            except (NotHome, TooManyJumps):
-                raise  # neither is a matter of how fine steps are
+            except NotHome:
+                raise
             except Failed as failure:
+                if isinstance(failure, TooManyJumps) and self.follower.acting.jumps:
+                    raise  # where laws are constants, it is not a matter of how fine steps are
                 finer = self._finer(pace, failure, previous)
                 if finer is None:
                     raise previous or failure from None
