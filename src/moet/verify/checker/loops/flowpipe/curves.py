@@ -10,7 +10,16 @@ from __future__ import annotations
 from math import factorial
 from typing import NamedTuple
 
-from moet.verify.checker.loops.flowpipe.forms import LARGEST, Form, Forms, multiple, root_at, square_term, up
+from moet.verify.checker.loops.flowpipe.forms import (
+    LARGEST,
+    Arithmetic,
+    Form,
+    Forms,
+    multiple,
+    root_at,
+    square_term,
+    up,
+)
 from moet.verify.checker.loops.intervals import (
     BITS,
     ONE,
@@ -35,7 +44,7 @@ class Curve(NamedTuple):
     radius: int
 
 
-class Curves:
+class Curves(Arithmetic[Curve]):
     """The arithmetic of curves of a degree, over a box with these radii."""
 
     def __init__(self, radii: list[int], degree: int) -> None:
@@ -69,10 +78,6 @@ class Curves:
         for k, s in y.slopes.items():
             slopes[k] = _sum(slopes[k], s) if k in slopes else s
         return Curve(_sum(x.center, y.center), slopes, x.radius + y.radius)
-
-    def subtract(self, x: Curve, y: Curve) -> Curve:
-        """X - y."""
-        return self.add(x, self.negative(y))
 
     def multiply(self, x: Curve, y: Curve) -> Curve:
         """x·y: products of two slopes are bounded, those at first variable by variable."""
@@ -117,14 +122,6 @@ class Curves:
             return Curve([a << -digits for a in x.center], slopes, x.radius << -digits)
         slopes = {k: [a >> digits for a in s] for k, s in x.slopes.items()}
         return Curve([a >> digits for a in x.center], slopes, (x.radius >> digits) + 1 + self._loss)
-
-    def power(self, x: Curve, exponent: int) -> Curve:
-        """X to a whole power."""
-        if exponent == 1:
-            return x
-        half = self.power(x, exponent // 2)
-        square = self.multiply(half, half)
-        return self.multiply(square, x) if exponent % 2 else square
 
     def sine(self, x: Curve) -> Curve:
         """Sin x."""
@@ -175,18 +172,9 @@ class Curves:
         chord = self.multiply(x, Curve([slope], {}, 0))
         return Curve(_sum(chord.center, [most >> 1]), chord.slopes, chord.radius + (most >> 1) + 1)
 
-    def least(self, x: Curve, y: Curve) -> Curve:
-        """min(x, y) = (x + y - |x - y|) / 2."""
-        low, high = self.ends(difference := self.subtract(x, y))
-        if high <= 0:
-            return x
-        if low >= 0:
-            return y
-        return self._scaled(self.subtract(self.add(x, y), self.magnitude(difference)), 1)
-
-    def most(self, x: Curve, y: Curve) -> Curve:
-        """max(x, y)."""
-        return self.negative(self.least(self.negative(x), self.negative(y)))
+    def half(self, x: Curve) -> Curve:
+        """X / 2."""
+        return self._scaled(x, 1)
 
     def _reciprocal(self, x: Curve) -> Curve:
         """1/x; its derivatives are -1/x² and 2/x³."""

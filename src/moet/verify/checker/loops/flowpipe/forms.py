@@ -6,8 +6,9 @@ with |f - c - Σ s_k·δ_k| <= r on the box. Numbers are integers over 2^BITS; w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from math import isqrt
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from moet.verify.checker.loops.intervals import (
     BITS,
@@ -40,7 +41,63 @@ def up(value: int) -> int:
     return -(-value >> BITS)
 
 
-class Forms:
+N = TypeVar("N")
+
+
+class Arithmetic(ABC, Generic[N]):
+    """What follows from a few operations, for any kind of numbers."""
+
+    @abstractmethod
+    def ends(self, x: N) -> Interval:
+        """Least and largest value."""
+
+    @abstractmethod
+    def negative(self, x: N) -> N:
+        """-x."""
+
+    @abstractmethod
+    def half(self, x: N) -> N:
+        """X / 2."""
+
+    @abstractmethod
+    def add(self, x: N, y: N) -> N:
+        """X + y."""
+
+    @abstractmethod
+    def multiply(self, x: N, y: N) -> N:
+        """x·y."""
+
+    @abstractmethod
+    def magnitude(self, x: N) -> N:
+        """|x|."""
+
+    def subtract(self, x: N, y: N) -> N:
+        """X - y."""
+        return self.add(x, self.negative(y))
+
+    def power(self, x: N, exponent: int) -> N:
+        """X to a whole power."""
+        if exponent == 1:
+            return x
+        half = self.power(x, exponent // 2)
+        square = self.multiply(half, half)
+        return self.multiply(square, x) if exponent % 2 else square
+
+    def least(self, x: N, y: N) -> N:
+        """min(x, y) = (x + y - |x - y|) / 2."""
+        low, high = self.ends(difference := self.subtract(x, y))
+        if high <= 0:
+            return x
+        if low >= 0:
+            return y
+        return self.half(self.subtract(self.add(x, y), self.magnitude(difference)))
+
+    def most(self, x: N, y: N) -> N:
+        """max(x, y)."""
+        return self.negative(self.least(self.negative(x), self.negative(y)))
+
+
+class Forms(Arithmetic[Form]):
     """The arithmetic of forms on a box with these radii."""
 
     def __init__(self, radii: list[int]) -> None:
@@ -76,10 +133,6 @@ class Forms:
         for k, s in y.slopes.items():
             slopes[k] = slopes.get(k, 0) + s
         return Form(x.center + y.center, slopes, x.radius + y.radius)
-
-    def subtract(self, x: Form, y: Form) -> Form:
-        """X - y."""
-        return self.add(x, self.negative(y))
 
     def multiply(self, x: Form, y: Form) -> Form:
         """x·y: products of two slopes are bounded variable by variable, squares being at least 0."""
@@ -120,14 +173,6 @@ class Forms:
             middle = (inverse[0] + inverse[1]) >> 1
             return self.multiply(x, Form(middle, {}, inverse[1] - inverse[0] + 1))
         return self.multiply(x, self._reciprocal(y))
-
-    def power(self, x: Form, exponent: int) -> Form:
-        """X to a whole power."""
-        if exponent == 1:
-            return x
-        half = self.power(x, exponent // 2)
-        square = self.multiply(half, half)
-        return self.multiply(square, x) if exponent % 2 else square
 
     def sine(self, x: Form) -> Form:
         """Sin x."""
@@ -183,20 +228,8 @@ class Forms:
         chord = self.multiply(x, Form(slope, {}, 0))
         return Form(chord.center + (most >> 1), chord.slopes, chord.radius + (most >> 1) + 1)
 
-    def least(self, x: Form, y: Form) -> Form:
-        """min(x, y) = (x + y - |x - y|) / 2."""
-        low, high = self.ends(difference := self.subtract(x, y))
-        if high <= 0:
-            return x
-        if low >= 0:
-            return y
-        return self._half(self.subtract(self.add(x, y), self.magnitude(difference)))
-
-    def most(self, x: Form, y: Form) -> Form:
-        """max(x, y)."""
-        return self.negative(self.least(self.negative(x), self.negative(y)))
-
-    def _half(self, x: Form) -> Form:
+    def half(self, x: Form) -> Form:
+        """X / 2."""
         return Form(x.center >> 1, {k: s >> 1 for k, s in x.slopes.items()}, (x.radius >> 1) + self._loss)
 
     def _reciprocal(self, x: Form) -> Form:
