@@ -2,15 +2,17 @@
 
     python benchmarks/label_plants.py --cpu-limit 30
 
-The plants are those of Schilling et al. 2023 (cart-pole, quadrotor with its wind that changes, mountain car), and a
-tank. The tree of the cart-pole is the published one; the others are fitted here to a law, that of the mountain car to
-what the bundled agent does in 5,000 random states, seed 0.
+The plants are those of Schilling et al. 2023 (cart-pole, acrobot, quadrotor with its wind that changes, mountain car),
+and a tank. The trees of the cart-pole and the acrobot are the published ones; the others are fitted here to a law, that
+of the mountain car to what the bundled agent does in 5,000 random states, seed 0.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,61 @@ def cartpole_tree() -> Mixture:
     left, right = np.array([1, -1, 3, -1, -1], np.int32), np.array([2, -1, 4, -1, -1], np.int32)
     tree = Tree(np.array([2, -1, 3, -1, -1], np.int32), np.array([-0.014, 0, -0.201, 0, 0]), left, right, value)
     return Mixture(np.zeros((1, 4)), [0.0], [tree], ["left", "right"])
+
+
+def acrobot(radius: str) -> systems.SampledSystem:
+    """Two links, a torque of 0, 1 or 2 at their joint as in the published experiment, and how high the tip is.
+
+    The height is a state, for conditions are linear. At first it falls with both angles: corners bound it.
+    """
+    middle, half = Fraction("-0.07"), Fraction(radius)
+    corners = [
+        -math.cos(a) - math.cos(a + b)
+        for a in (float(middle - half), float(middle + half))
+        for b in (-float(half), float(half))
+    ]
+    return systems.SampledSystem(
+        "acrobot",
+        let={
+            "c": "cos(b)",
+            "weight": "4.9 * sin(a + b)",
+            "load": "14.7 * sin(a) + weight - (0.5 * q**2 + q * p) * sin(b)",
+            "share": "(1.25 + 0.5 * c) / (3.5 + c)",
+            "turn": "(torque + share * load - 0.5 * p**2 * sin(b) - weight) / (1.25 - share * (1.25 + 0.5 * c))",
+        },
+        flow={
+            "a": "p",
+            "b": "q",
+            "p": "-load / (3.5 + c) - share * turn",
+            "q": "turn",
+            "height": "p * sin(a) + (p + q) * sin(a + b)",
+        },
+        actions={"left": {"torque": 0}, "none": {"torque": 1}, "right": {"torque": 2}},
+        period="0.2",
+        initial={
+            "a": (middle - half, middle + half),
+            "b": (-half, half),
+            "p": 0,
+            "q": 0,
+            "height": (round(min(corners) - 1e-6, 6), round(max(corners) + 1e-6, 6)),
+        },
+    )
+
+
+def acrobot_tree(depth: int) -> Mixture:
+    """Tests of both angular velocities, of depth two or three."""
+    left, right, none = np.eye(3)[[0, 2, 1]]
+    if depth == 2:
+        features, tests = [2, 3, -1, -1, 3, -1, -1], [-0.097, -1.131, 0, 0, 1.582, 0, 0]
+        lower, upper = [1, 2, -1, -1, 5, -1, -1], [4, 3, -1, -1, 6, -1, -1]
+        value = [none, none, left, right, none, left, right]
+    else:
+        features, tests = [2, 3, 2, -1, -1, -1, 3, -1, -1], [-0.099, -1.351, -2.661, 0, 0, 0, 1.123, 0, 0]
+        lower, upper = [1, 2, 3, -1, -1, -1, 7, -1, -1], [6, 5, 4, -1, -1, -1, 8, -1, -1]
+        value = [none, none, none, right, left, right, none, left, right]
+    places = [np.array(numbers, np.int32) for numbers in (features, lower, upper)]
+    tree = Tree(places[0], np.array(tests, float), places[1], places[2], np.array(value))
+    return Mixture(np.zeros((1, 5)), [0.0], [tree], ["left", "none", "right"])
 
 
 def quadrotor() -> systems.SampledSystem:
@@ -129,6 +186,10 @@ def questions() -> list[tuple[str, Any, systems.SampledSystem, str]]:
         ("cart-pole ±0.01, 10 steps", cartpole_tree(), cartpole("0.01"), f"{upright} 0.2"),
         ("cart-pole ±0.05, 10 steps", cartpole_tree(), cartpole("0.05"), f"{upright} 0.2"),
         ("cart-pole ±0.05, 25 steps", cartpole_tree(), cartpole("0.05"), f"{upright} 0.5"),
+        *(
+            (f"acrobot ±{radius}, depth {depth}", acrobot_tree(depth), acrobot(radius), "reach height >= 1 within 15")
+            for radius, depth in (("0.0005", 2), ("0.0005", 3), ("0.001", 2))
+        ),
         ("quadrotor, 30 steps", quadrotor_tree(), quadrotor(), f"{around} until 6"),
         ("mountain car, goal in 200 steps", mountain_car_tree(), mountain_car(), "reach position >= 0.5 within 200"),
         ("tank, 1000 steps", tank_tree(), tank(), "0.4 <= level <= 1.6 until 1000"),

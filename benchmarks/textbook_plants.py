@@ -210,6 +210,50 @@ def glucose() -> Plant:
     )
 
 
+def quarter_car() -> Plant:
+    """A wheel on a bump for a tenth of a second, with an actuator beside spring and damper; kilonewtons and tons."""
+    system = System(
+        "Quarter car",
+        let={"strut": "16 * (body - wheel) + v_body - v_wheel - force"},
+        flow={
+            "body": "v_body",
+            "wheel": "v_wheel",
+            "v_body": "-strut / mass",
+            "v_wheel": "(strut - 160 * (wheel - road)) / 0.04",
+        },
+        parameters={"mass": ("0.28", "0.32")},
+        schedule={"road": [("0.018", "0.02")] * 10 + [0]},
+        controls={"force": (-1, 1)},
+        period="0.01",
+        initial={"body": (0, "0.005"), "wheel": 0, "v_body": (0, "0.05"), "v_wheel": 0},
+    )
+
+    def rates(s: list[float], u: list[float], p: dict[str, float]) -> list[float]:
+        strut = 16 * (s[0] - s[1]) + s[2] - s[3] - u[0]
+        return [s[2], s[3], -strut / p["mass"], (strut - 160 * (s[1] - p["road"])) / 0.04]
+
+    asked = ["-0.1 <= body <= 0.1", "-0.002 <= body <= 0.002 from 2 to 3", "body <= 0.012 until 1"]
+    return Plant(system, affine(system, [0.0], [[0.0, 0.0, -2.0, 0.0]]), rates, asked)
+
+
+def ball_and_beam() -> Plant:
+    """The rate of the beam is what is chosen; where the ball is is known to two millimetres."""
+    system = System(
+        "Ball and beam",
+        flow={"place": "speed", "speed": "5 / 7 * (place * rate**2 - 9.81 * sin(beam))", "beam": "rate"},
+        controls={"rate": (-2, 2)},
+        period="0.05",
+        initial={"place": ("0.1", "0.2"), "speed": ("-0.05", "0.05"), "beam": ("-0.02", "0.02")},
+        observation_error={"place": "0.002"},
+    )
+    return Plant(
+        system,
+        affine(system, [0.0], [[2.0, 2.6, -6.0]]),
+        lambda s, u, p: [s[1], 5 / 7 * (s[0] * u[0] ** 2 - 9.81 * np.sin(s[2])), u[0]],
+        ["-0.5 <= place <= 0.5 and -0.5 <= beam <= 0.5", "-0.03 <= place <= 0.03 from 8 to 10", "place <= 0.2 until 2"],
+    )
+
+
 PLANTS = (
     van_der_pol,
     quadruple_tank,
@@ -219,6 +263,8 @@ PLANTS = (
     lane_keeping,
     buck_converter,
     glucose,
+    quarter_car,
+    ball_and_beam,
 )
 
 

@@ -18,7 +18,7 @@ def test_a_claim_that_is_a_list_is_told_whole():
 
 def test_a_refutation_is_told_by_what_shows_it():
     trace = Trace(np.array([[0.5, 1.0], [1.0, 2.0]]), ("left",))
-    assert str(Refuted(trace=trace)) == "Refuted: a run of 1 steps from (0.5, 1) shows it, see its trace"
+    assert str(Refuted(trace=trace)) == "Refuted: a run of 1 step from (0.5, 1) shows it, see its trace"
     assert str(Refuted(point=np.array([0.25]), answers=("a", "b"))) == "Refuted: (0.25), answered a and b"
     rows = ({"colour": "red"}, {"colour": "blue"})
     assert str(Refuted(rows=rows)) == "Refuted: {'colour': 'red'} and {'colour': 'blue'}"

@@ -24,7 +24,7 @@ def led_together(policy, plant, text, most):
     """A certificate in which at most so many sets are led at the same time."""
     search = FlowpipeSearch(policy, plant, Spec.read(text, plant.states).requirements, Deadline(None, None))
     search.follower.cuts = True
-    script = follow_together(search.follower, [search._first_set(box) for box in plant.first.boxes], Pace(), most)
+    script = follow_together(search.follower, [search.parts.first_set(box) for box in plant.first.boxes], Pace(), most)
     certificate = Certificate(KIND, search.claim())
     script.into(certificate)
     return certificate

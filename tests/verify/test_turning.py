@@ -121,7 +121,7 @@ def test_second_derivatives_of_random_plants_are_enclosed_by_both(seed):
     )
     exact = second_derivatives(program_of(read), slopes, len(plant.states), Meter())
     follower = Follower(random_policy(random, len(plant.states)), plant, [], Deadline(None, None))
-    found = Turning(plant).second(follower.linearise(low, high))
+    found = Turning(plant).second(follower.motion.linearise(low, high))
     for k, name in enumerate(plant.states):
         assert (exact[k] is None) == (found[k] is None)
         kinks = any(word in plant.flow[k].text for word in ("abs", "min", "max"))

@@ -164,7 +164,9 @@ class Refuted(Verdict):
             known = {name: x for name, x in (self.trace.unknowns or {}).items() if not isinstance(x, tuple)}
             told = ", ".join(f"{name} = {float(x):.6g}" for name, x in known.items())
             where = f" with {told}" if told else ""
-            return f"a run of {len(self.trace.actions)} steps from ({begin}){where} shows it, see its trace"
+            count = len(self.trace.actions)
+            steps = "1 step" if count == 1 else f"{count} steps"
+            return f"a run of {steps} from ({begin}){where} shows it, see its trace"
         points = [f"({', '.join(f'{x:.6g}' for x in point)})" for point in _points(self)]
         answers = f", answered {' and '.join(map(str, self.answers))}" if self.answers else ""
         return " and ".join(map(str, self.rows or points)) + answers

@@ -232,7 +232,8 @@ def _cone(expression: Expression, states: tuple[str, ...]) -> _Cone:
             raise TypeError
     except (ArithmeticError, LookupError, TypeError, AttributeError):
         raise InputError(
-            f"a condition is linear, or has roots of two squares such as sqrt(x**2 + y**2); got {expression.text!r}"
+            f"a condition is linear, or has roots of two squares such as sqrt(x**2 + y**2); got {expression.text!r} "
+            "(-1 <= x <= 1 is what abs(x) <= 1 says)"
         ) from None
     return found
 

@@ -69,7 +69,7 @@ def interval(value: Any) -> Side | None:
     except (TypeError, ValueError):
         raise InputError(f"expected a pair (low, high), got {value!r}") from None
     if exact(low) > exact(high):
-        raise InputError(f"the interval ({low}, {high}) is empty")
+        raise InputError(f"the interval ({low}, {high}) is empty; its lower end comes first")
     return exact(low), exact(high)
 
 

@@ -66,13 +66,13 @@ def step_on(system: System, mixture: RegressionMixture, low: Floats, high: Float
     middle, radii = sides.mean(axis=1), (sides[:, 1] - sides[:, 0]) / 2
     points = Points(middle, np.diag(radii), np.zeros(d))
     if isinstance(system, SampledSystem):
-        slopes = tube(follower.linearise, points, float(system.period))
+        slopes = tube(follower.motion.linearise, points, float(system.period))
         ahead, bend, matrix = moved(points, slopes, float(system.period))
         values, rest, bend = ahead.middle[:d], ahead.box, bend + ahead.box
         if system.memory:
-            matrix, values, rest, bend = follower.remembered_on(sides, matrix, values, rest, bend)
+            matrix, values, rest, bend = follower.motion.remembered_on(sides, matrix, values, rest, bend)
     else:
-        slopes = follower.linearise(sides[:, 0], sides[:, 1])
+        slopes = follower.motion.linearise(sides[:, 0], sides[:, 1])
         least, most = np.array(system.disturbance, np.float64).T
         matrix, values = slopes.rows, slopes.values + (least + most) / 2
         rest, bend = slopes.rests + (most - least) / 2, np.zeros(d)

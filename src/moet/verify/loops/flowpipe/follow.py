@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +13,18 @@ from moet.model.regression.mixture import RegressionMixture
 from moet.verify.limits import Deadline, Stopped
 from moet.verify.loops.flowpipe.conditions import Checked, Where
 from moet.verify.loops.flowpipe.failed import Failed, NotHome, TooManyJumps
-from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded, on_box
+from moet.verify.loops.flowpipe.forms import OVERFLOWS, Unbounded
 from moet.verify.loops.flowpipe.goals import GoalParts, cut_at_goal, kept
-from moet.verify.loops.flowpipe.integrate import Points, Slopes, moved, tube
+from moet.verify.loops.flowpipe.integrate import Points, Slopes
+from moet.verify.loops.flowpipe.motion import Motion
 from moet.verify.loops.flowpipe.pace import Pace
 from moet.verify.loops.flowpipe.parting import parts_ways
-from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf, still_answering
+from moet.verify.loops.flowpipe.picard import DEGREE
+from moet.verify.loops.flowpipe.policy import Acting, Case, Law, Leaf, Seen, still_answering
 from moet.verify.loops.flowpipe.reduce import reduced
-from moet.verify.loops.flowpipe.script import ASIDE, CASES, END, GOAL, REDUCED, RELAXED, Script
+from moet.verify.loops.flowpipe.script import ASIDE, CASES, CURVED, END, GOAL, REDUCED, RELAXED, Script
 from moet.verify.loops.flowpipe.turning import Beginning, Turning
 from moet.verify.spec import Condition, Requirement
-from moet.verify.systems.discrete import AffineSystem
-from moet.verify.systems.equations import Algebra
 from moet.verify.systems.sampled import SampledSystem
 from moet.verify.systems.system import System
 
@@ -42,10 +41,6 @@ FEW_BRANCHES, MANY_BRANCHES = 100, 400
 """Sets that one part may be cut into where the policy jumps: at first, and where nothing else does."""
 
 MOST_STEPS = 100_000
-
-
-Equations = Callable[[Mapping[str, Any], Algebra], list[Any]]
-"""Values for those of all names, in any kind of numbers."""
 
 
 class Home(NamedTuple):
@@ -86,17 +81,12 @@ class Follower:
         self.spec = [Checked(part, system) for part in spec]
         self._domain = [Checked(part, system) for part in _inside(system)]
         self.d = system.n_states
-        flows = isinstance(system, SampledSystem)
+        self.motion = Motion(system)
         parameters = system.parameters if isinstance(system, SampledSystem) else {}
         self.parameters = np.array(list(parameters.values()), np.float64).reshape(-1, 2)
         self.period = system.period if isinstance(system, SampledSystem) else Fraction(1)
-        self._names = [*system.states, *parameters, *system.controls]
-        signals = system.signals if flows and isinstance(system, SampledSystem) else {}
-        self._signals = {name: (float((a + b) / 2), float((b - a) / 2)) for name, (a, b) in signals.items()}
-        self._disturbance = np.array(system.disturbance, np.float64)
         self._memory = system.memory if isinstance(system, SampledSystem) else {}
         self.last_scheduled = max((len(entries) - 1 for entries in system.schedule.values()), default=0)
-        self._scheduled_names = system.scheduled_names if isinstance(system, AffineSystem) else {}
         self.last_map = np.eye(self.d)
         self.most_branches, self.cuts = FEW_BRANCHES, self.acting.jumps
         self._turning = Turning(system) if isinstance(system, SampledSystem) else None
@@ -255,105 +245,52 @@ class Follower:
 
     def _step(self, points: Points, time: Fraction, aim: _Aim, script: Script, only: list[Leaf] | None) -> Points:
         code = 0
-        inner = Script()
+        inner, lines = Script(), Script()
         most = _COLUMNS_PER_STATE if self.d <= _MANY_STATES else _COLUMNS_IF_MANY
         if points.columns.shape[1] > aim.n_first + most * self.d:
             code, points = REDUCED, reduced(points, aim.n_first, self.last_map, inner)
-        parts = aim.pace.at(int(time / self.period))
-        inner.more([parts])
         states = points.middle[: self.d], points.columns[: self.d]
         seen = self.acting.seen(*states)
         leaves = self.acting.leaves(seen)
         law = self.acting.law(seen, states, leaves if only is None else still_answering(leaves, only))
         if law.given:
             code |= RELAXED
-            _write_law(law, inner)
+            _write_law(law, lines)
+        acting, n = _with_controls(points, seen, law), len(points.middle)
+        step = int(time / self.period) + (self.last_scheduled if aim.at_home else 0)
+        parts = aim.pace.at(int(time / self.period))
+        curves = self.motion.parts_along_curves(acting, step) if aim.pace.curves else None
+        if curves is None:
+            inner.more([parts])
+        else:
+            code, parts = code | CURVED, curves
+            inner.more([parts, DEGREE])
         script.add(code)
         script.append(inner)
-        controls = law.slopes @ seen.middle + law.values + (law.low + law.high) / 2
-        shake = (law.high - law.low) / 2 + np.abs(law.slopes) @ seen.errors
-        m, n = len(controls), len(points.middle)
-        own = np.concatenate([np.zeros((n, m)), np.diag(shake)])
-        columns = np.concatenate([np.concatenate([points.columns, law.slopes @ seen.columns]), own], axis=1)
-        acting = Points(np.concatenate([points.middle, controls]), columns, np.zeros(self.d))
-        step = int(time / self.period) + (self.last_scheduled if aim.at_home else 0)
+        script.append(lines)
         if isinstance(self.system, SampledSystem):
-            after, matrix = self._flow(acting, time, aim, step, parts)
+            after, matrix = self._flow(acting, time, aim, step, parts, curves is not None)
         else:
-            after, matrix = self._jump(acting, step)
+            after, matrix = self.motion.jumped(acting, step)
         if not self.system.observe:
             self.last_map = matrix[:, : self.d] + matrix[:, n:] @ law.slopes
         return Points(after.middle[:n], after.columns[:n], np.zeros(self.d))
 
-    def linearise(self, low: Floats, high: Floats, step: int = 0) -> Slopes:
-        """Slopes of the equations of a step on a box of states, parameters and controls."""
-        equations = self.system.equations  # type: ignore[attr-defined]
-        return self._slopes(equations, low, high, step)
+    def _flow(
+        self, points: Points, time: Fraction, aim: _Aim, step: int, parts: int, curves: bool
+    ) -> tuple[Points, Floats]:
+        """One period of a flow, on the way of which requirements are looked at."""
+        h = self.period / parts
+        is_first = not time and not aim.at_home and not curves
+        beginning = Beginning(self._turning) if is_first and self._turning is not None else None
 
-    def _slopes(self, equations: Equations, low: Floats, high: Floats, step: int) -> Slopes:
-        middle, radii = (low + high) / 2, (high - low) / 2
-        forms = on_box(equations, self._names, middle, radii, self._signals | self._scheduled(step))
-        rows = np.array([form.slopes for form in forms])
-        return Slopes(middle, radii, rows, np.array([f.center for f in forms]), np.array([f.radius for f in forms]))
-
-    def _scheduled(self, step: int) -> dict[str, tuple[float, float]]:
-        """Middle and radius of every scheduled number in a step."""
-        found = {}
-        for name, entries in self.system.schedule.items():
-            low, high = entries[min(step, len(entries) - 1)]
-            found[self._scheduled_names.get(name, name)] = (float((low + high) / 2), float((high - low) / 2))
-        return found
-
-    def _jump(self, points: Points, step: int) -> tuple[Points, Floats]:
-        slopes = self.linearise(points.middle - points.radii, points.middle + points.radii, step)
-        least, most = self._disturbance.T
-        middle = slopes.values + slopes.rows @ (points.middle - slopes.middle) + (least + most) / 2
-        box = slopes.rests + (most - least) / 2
-        columns = np.concatenate([slopes.rows @ points.columns, np.diag(box)], axis=1)
-        return Points(middle, columns, np.zeros(self.d)), slopes.rows
-
-    def _flow(self, points: Points, time: Fraction, aim: _Aim, step: int, parts: int) -> tuple[Points, Floats]:
-        h, n, first = self.period / parts, len(points.middle), points
-        total = np.eye(n)
-        beginning = None if time or aim.at_home or self._turning is None else Beginning(self._turning)
-        for k in range(parts):
-            slopes = tube(lambda low, high: self.linearise(low, high, step), points, float(h))
-            ahead, bend, matrix = moved(points, slopes, float(h))
-            total = np.concatenate([matrix @ total, total[self.d :]])
-            if beginning is not None:
+        def look(k: int, ends: list[Points], bend: Floats, slopes: Slopes | None) -> None:
+            if beginning is not None and slopes is not None:
                 beginning.goes_on(slopes)
-            where, at_end = Where([points, ahead], bend, slopes, beginning), Where([ahead], np.zeros(self.d))
+            where, at_end = Where(ends, bend, slopes, beginning), Where(ends[1:], np.zeros(self.d))
             self._between(where, at_end, time + k * h, time + (k + 1) * h, aim.spec, aim.at_home)
-            points = ahead
-        if self._memory:
-            points = self._remembered(first, points, total, step)
-        box = np.concatenate([np.diag(points.box), np.zeros((n - self.d, self.d))])
-        columns = np.concatenate([points.columns, box], axis=1)
-        return Points(points.middle, columns, np.zeros(self.d)), total[: self.d]
 
-    def _remembered(self, first: Points, last: Points, total: Floats, step: int) -> Points:
-        """The set at the end of a period, with what was said at its beginning for states that do not flow."""
-        equations = self.system.remembered  # type: ignore[attr-defined]
-        slopes = self._slopes(equations, first.middle - first.radii, first.middle + first.radii, step)
-        places = [self.system.states.index(name) for name in self._memory]
-        middle, columns, box = last.middle.copy(), last.columns.copy(), last.box.copy()
-        middle[places] = slopes.values + slopes.rows @ (first.middle - slopes.middle)
-        columns[places] = slopes.rows @ first.columns
-        box[places] = slopes.rests
-        total[places] = slopes.rows
-        return Points(middle, columns, box)
-
-    def remembered_on(
-        self, sides: Floats, matrix: Floats, values: Floats, rest: Floats, bend: Floats
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """A period from a box as an affine map, with what states are that jump at its end; in between they stay."""
-        slopes = self._slopes(self.system.remembered, sides[:, 0], sides[:, 1], 0)  # type: ignore[attr-defined]
-        places = [self.system.states.index(name) for name in self._memory]
-        matrix, values, rest, bend = matrix.copy(), values.copy(), rest.copy(), bend.copy()
-        matrix[places], values[places], rest[places] = slopes.rows, slopes.values, slopes.rests
-        moves = slopes.rows - np.eye(len(sides))[places]
-        bend[places] = np.abs(slopes.values - slopes.middle[places]) + np.abs(moves) @ slopes.radii + slopes.rests
-        return matrix, values, rest, bend
+        return self.motion.flowed(points, parts, step, curves, look)
 
     def _between(
         self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Checked], at_home: bool
@@ -366,6 +303,15 @@ class Follower:
                 self._require(part, where, start, known=begins <= start)
             elif begins == end:
                 self._require(part, at_end, end)
+
+
+def _with_controls(points: Points, seen: Seen, law: Law) -> Points:
+    """A set of states and parameters, and what the controls are there."""
+    controls = law.slopes @ seen.middle + law.values + (law.low + law.high) / 2
+    shake = (law.high - law.low) / 2 + np.abs(law.slopes) @ seen.errors
+    own = np.concatenate([np.zeros((len(points.middle), len(controls))), np.diag(shake)])
+    columns = np.concatenate([np.concatenate([points.columns, law.slopes @ seen.columns]), own], axis=1)
+    return Points(np.concatenate([points.middle, controls]), columns, points.box)
 
 
 def _write_law(law: Law, script: Script) -> None:

@@ -101,7 +101,7 @@ def _smooth(x: Form, derivatives: tuple[float, float, float], second: Sequence[f
     return Form(value + shift, slope * x.slopes, radius + abs(slope) * x.radius, x.radii)
 
 
-def _wave_range(low: float, high: float, shift: float) -> tuple[float, float]:
+def wave_range(low: float, high: float, shift: float) -> tuple[float, float]:
     """Range of sin(x + shift), as the checker bounds it: by the tangent in the middle."""
     middle, reach = (low + high) / 2 + shift, (high - low) / 2
     change = abs(np.cos(middle)) * reach + reach**2 / 2
@@ -110,21 +110,21 @@ def _wave_range(low: float, high: float, shift: float) -> tuple[float, float]:
 
 def _sine(x: Form) -> Form:
     low, high = ends(x)
-    (a, b), (p, q) = _wave_range(low, high, 0.0), _wave_range(low, high, np.pi / 2)
+    (a, b), (p, q) = wave_range(low, high, 0.0), wave_range(low, high, np.pi / 2)
     sine, cosine = float(np.sin(x.center)), float(np.cos(x.center))
     return _smooth(x, (sine, cosine, -sine), (-b, -a), (-q, -p))
 
 
 def _cosine(x: Form) -> Form:
     low, high = ends(x)
-    (a, b), (p, q) = _wave_range(low, high, 0.0), _wave_range(low, high, np.pi / 2)
+    (a, b), (p, q) = wave_range(low, high, 0.0), wave_range(low, high, np.pi / 2)
     sine, cosine = float(np.sin(x.center)), float(np.cos(x.center))
     return _smooth(x, (cosine, -sine, -cosine), (-q, -p), (a, b))
 
 
 def _tangent(x: Form) -> Form:
     low, high = ends(x)
-    cosines = _wave_range(low, high, np.pi / 2)
+    cosines = wave_range(low, high, np.pi / 2)
     if cosines[0] <= 0 <= cosines[1]:
         raise Unbounded(UNDEFINED)
     t, a, b = np.tan([x.center, low, high]).tolist()

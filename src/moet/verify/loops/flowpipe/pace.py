@@ -12,15 +12,18 @@ _AHEAD = 1.5
 class Pace(NamedTuple):
     """Parts of the first periods, one number each; of all that follow the last one.
 
+    With ``curves``, periods in which runs bend too much for straight lines are followed along polynomials in time.
+
     Examples
     --------
     >>> Pace().finer(2)
-    Pace(parts=(2, 2, 2, 2, 1))
+    Pace(parts=(2, 2, 2, 2, 1), curves=False)
     >>> Pace((8, 1)).finer(1), Pace((8, 1)).at(5)
-    (Pace(parts=(8, 2, 1)), 1)
+    (Pace(parts=(8, 2, 1), curves=False), 1)
     """
 
     parts: tuple[int, ...] = (1,)
+    curves: bool = False
 
     def at(self, step: int) -> int:
         """Parts of a period."""
@@ -39,6 +42,10 @@ class Pace(NamedTuple):
         last = int(_AHEAD * step)
         numbers = [self.at(k) for k in range(max(last + 2, len(self.parts)))]
         coarsest = min(numbers[: last + 1])
-        if coarsest >= _MOST:
+        if coarsest >= _MOST or self.curves:
             return None
         return Pace(tuple(2 * n if k <= last and n == coarsest else n for k, n in enumerate(numbers)))
+
+
+ALONG_CURVES = Pace((8,), curves=True)
+"""Where straight lines do not lead on; how finely a period is followed is then seen there."""

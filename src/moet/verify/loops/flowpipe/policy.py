@@ -101,6 +101,8 @@ class Acting:
         Whether all laws are constants: then no law is close to several of them.
     changes : bool
         Whether there is more than one leaf.
+    random : numpy.random.Generator
+        Where laws are fitted to samples.
     """
 
     def __init__(self, model: Mixture | RegressionMixture, system: System) -> None:
@@ -111,7 +113,7 @@ class Acting:
         least, most = (np.array(side, np.float64) for side in zip(*system.controls.values(), strict=True))
         self.low, self.high = (np.clip(side, least, most) for side in (self.mixture.low, self.mixture.high))
         self._noise = np.array(system.noise, np.float64)
-        self._random = np.random.default_rng(0)
+        self.random = np.random.default_rng(0)
 
     def seen(self, middle: Floats, columns: Floats) -> Seen:
         """What the policy sees of a zonotope of states."""
@@ -221,7 +223,7 @@ class Acting:
     def _fitted(self, states: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         """The affine law that is closest to what the policy does at random points of the set."""
         middle, columns = states
-        t = self._random.uniform(-1, 1, (_SAMPLES, columns.shape[1]))
+        t = self.random.uniform(-1, 1, (_SAMPLES, columns.shape[1]))
         t[: _SAMPLES // 2] = np.sign(t[: _SAMPLES // 2])
         features = observed(self.system, middle + t @ columns.T)
         wanted = np.clip(self.mixture.predict(features), self.low, self.high)

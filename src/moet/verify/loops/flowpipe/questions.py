@@ -83,7 +83,10 @@ def staying_safe(system: System, steps: int | None) -> list[Requirement]:
     end = None if steps is None else steps * period(system)
     spec = always(system.safe, end) + never(system.avoid, end)
     if not spec:
-        raise InputError(f"the system {system.name!r} has no safe set, and nothing to avoid")
+        raise InputError(
+            f"the system {system.name!r} has no safe set, and nothing to avoid; give one, such as "
+            f"safe=['-1 <= {system.states[0]} <= 1'], or ask meets"
+        )
     return spec
 
 

@@ -20,22 +20,24 @@ def reduced(points: Points, n_first: int, loop: Floats, script: Script) -> Point
 
     ``loop`` is the matrix of the last step.
     """
-    d = len(loop)
     last = n_first + (points.columns.shape[1] - n_first) // 2
-    old = points.columns[:d, n_first:last]
-    frame = _frame(old, loop)
+    frame = _frame(points.columns[: len(loop), n_first:last], loop)
+    return put_together(points, n_first, last, frame, script)
+
+
+def put_together(points: Points, first: int, last: int, frame: Floats, script: Script) -> Points:
+    """Put a box in the coordinates of a frame in place of the columns from ``first`` to before ``last``."""
+    d, n = len(frame), len(points.middle)
+    old = points.columns[:d, first:last]
     inverse = np.asarray(np.linalg.inv(frame), np.float64)
-    script.more([n_first, last])
+    script.more([first, last])
     script.more([], frame)
     script.more([], inverse)
-    sizes = np.abs(inverse @ old).sum(axis=1)
-    rest = np.abs(points.columns[d:, n_first:last]).sum(axis=1)
-    n = len(points.middle)
     box = np.zeros((n, d))
-    box[:d] = frame * sizes
+    box[:d] = frame * np.abs(inverse @ old).sum(axis=1)
     extra = np.zeros((n, n))
-    extra[d:, d:] = np.diag(rest)
-    columns = [points.columns[:, :n_first], box, extra, points.columns[:, last:]]
+    extra[d:, d:] = np.diag(np.abs(points.columns[d:, first:last]).sum(axis=1))
+    columns = [points.columns[:, :first], box, extra, points.columns[:, last:]]
     return Points(points.middle, np.concatenate(columns, axis=1), points.box)
 
 

@@ -13,7 +13,7 @@ from moet.verify.checker.certificate import Certificate
 Floats = NDArray[np.float64]
 
 PART, SPLIT, END, CASES, NOBODY, GOAL, ASIDE, TOGETHER = 64, 65, 66, 67, 68, 69, 70, 71
-RELAXED, REDUCED = 1, 2
+RELAXED, REDUCED, CURVED = 1, 2, 4
 
 
 @dataclass

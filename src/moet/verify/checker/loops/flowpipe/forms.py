@@ -6,8 +6,9 @@ with |f - c - Σ s_k·δ_k| <= r on the box. Numbers are integers over 2^BITS; w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from math import isqrt
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from moet.verify.checker.loops.intervals import (
     BITS,
@@ -40,7 +41,63 @@ def up(value: int) -> int:
     return -(-value >> BITS)
 
 
-class Forms:
+N = TypeVar("N")
+
+
+class Arithmetic(ABC, Generic[N]):
+    """What follows from a few operations, for any kind of numbers."""
+
+    @abstractmethod
+    def ends(self, x: N) -> Interval:
+        """Least and largest value."""
+
+    @abstractmethod
+    def negative(self, x: N) -> N:
+        """-x."""
+
+    @abstractmethod
+    def half(self, x: N) -> N:
+        """X / 2."""
+
+    @abstractmethod
+    def add(self, x: N, y: N) -> N:
+        """X + y."""
+
+    @abstractmethod
+    def multiply(self, x: N, y: N) -> N:
+        """x·y."""
+
+    @abstractmethod
+    def magnitude(self, x: N) -> N:
+        """|x|."""
+
+    def subtract(self, x: N, y: N) -> N:
+        """X - y."""
+        return self.add(x, self.negative(y))
+
+    def power(self, x: N, exponent: int) -> N:
+        """X to a whole power."""
+        if exponent == 1:
+            return x
+        half = self.power(x, exponent // 2)
+        square = self.multiply(half, half)
+        return self.multiply(square, x) if exponent % 2 else square
+
+    def least(self, x: N, y: N) -> N:
+        """min(x, y) = (x + y - |x - y|) / 2."""
+        low, high = self.ends(difference := self.subtract(x, y))
+        if high <= 0:
+            return x
+        if low >= 0:
+            return y
+        return self.half(self.subtract(self.add(x, y), self.magnitude(difference)))
+
+    def most(self, x: N, y: N) -> N:
+        """max(x, y)."""
+        return self.negative(self.least(self.negative(x), self.negative(y)))
+
+
+class Forms(Arithmetic[Form]):
     """The arithmetic of forms on a box with these radii."""
 
     def __init__(self, radii: list[int]) -> None:
@@ -50,6 +107,10 @@ class Forms:
     def variable(self, k: int, middle: int) -> Form:
         """Variable number k."""
         return Form(middle, {k: ONE}, 0)
+
+    def constant(self, x: Form) -> Form:
+        """A number, or any of an interval."""
+        return x
 
     def spread(self, x: Form) -> int:
         """How far the function may be from its center."""
@@ -73,25 +134,26 @@ class Forms:
             slopes[k] = slopes.get(k, 0) + s
         return Form(x.center + y.center, slopes, x.radius + y.radius)
 
-    def subtract(self, x: Form, y: Form) -> Form:
-        """X - y."""
-        return self.add(x, self.negative(y))
-
     def multiply(self, x: Form, y: Form) -> Form:
         """x·y: products of two slopes are bounded variable by variable, squares being at least 0."""
-        a = {k: s * self.radii[k] >> BITS for k, s in x.slopes.items()}
-        b = {k: s * self.radii[k] >> BITS for k, s in y.slopes.items()}
-        shift, radius = _quadratic(a, b)
-        sum_a, sum_b = sum(map(abs, a.values())) + len(a), sum(map(abs, b.values())) + len(b)
+        shift, radius, sum_a, sum_b = self.product_of_slopes(x.slopes, y.slopes)
         radius += x.radius * (abs(y.center) + sum_b + y.radius) + y.radius * (abs(x.center) + sum_a)
-        # a and b are rounded: each of their products is off by less than |a| + |b| + 1
-        radius += len(b) * (sum_a + len(a)) + len(a) * (sum_b + len(b))
         slopes = {k: s * y.center for k, s in x.slopes.items()}
         for k, s in y.slopes.items():
             slopes[k] = slopes.get(k, 0) + s * x.center
         center = x.center * y.center + shift
         exact_up_to = {k: s >> BITS for k, s in slopes.items()}
         return Form(center >> BITS, exact_up_to, up(radius) + self._loss)
+
+    def product_of_slopes(self, x: dict[int, int], y: dict[int, int]) -> tuple[int, int, int, int]:
+        """Middle and radius of (Σ x_k·δ_k)(Σ y_k·δ_k), over 2^(2·BITS), and how large both factors are at most."""
+        a = {k: s * self.radii[k] >> BITS for k, s in x.items()}
+        b = {k: s * self.radii[k] >> BITS for k, s in y.items()}
+        shift, radius = _quadratic(a, b)
+        sum_a, sum_b = sum(map(abs, a.values())) + len(a), sum(map(abs, b.values())) + len(b)
+        # a and b are rounded: each of their products is off by less than |a| + |b| + 1
+        radius += len(b) * (sum_a + len(a)) + len(a) * (sum_b + len(b))
+        return shift, radius, sum_a, sum_b
 
     def divide(self, x: Form, y: Form) -> Form:
         """X / y, both made larger or smaller alike until y is near 1: its inverse has few digits where y is large."""
@@ -111,14 +173,6 @@ class Forms:
             middle = (inverse[0] + inverse[1]) >> 1
             return self.multiply(x, Form(middle, {}, inverse[1] - inverse[0] + 1))
         return self.multiply(x, self._reciprocal(y))
-
-    def power(self, x: Form, exponent: int) -> Form:
-        """X to a whole power."""
-        if exponent == 1:
-            return x
-        half = self.power(x, exponent // 2)
-        square = self.multiply(half, half)
-        return self.multiply(square, x) if exponent % 2 else square
 
     def sine(self, x: Form) -> Form:
         """Sin x."""
@@ -156,11 +210,11 @@ class Forms:
         low, high = self.ends(x)
         if low <= 0:
             raise Undefined("the equations may take the root of a number that is not positive")
-        at, steepest, flattest = (over((ONE, ONE), _root(v)) for v in (x.center, low, high))
+        at, steepest, flattest = (over((ONE, ONE), root_at(v)) for v in (x.center, low, high))
         inverse = flattest[0], steepest[1]  # 1/r on all values of x, positive
         cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
-        derivatives = _root(x.center), _part(at, 1, 2), _part(times(at, times(at, at)), -1, 4)
-        return self._smooth(x, derivatives, _part(cube, -1, 4), _part(times(cube, square), 3, 8))
+        derivatives = root_at(x.center), multiple(at, 1, 2), multiple(times(at, times(at, at)), -1, 4)
+        return self._smooth(x, derivatives, multiple(cube, -1, 4), multiple(times(cube, square), 3, 8))
 
     def magnitude(self, x: Form) -> Form:
         """|x|; where the sign is not sure, the chord between the ends and what is below it."""
@@ -174,20 +228,8 @@ class Forms:
         chord = self.multiply(x, Form(slope, {}, 0))
         return Form(chord.center + (most >> 1), chord.slopes, chord.radius + (most >> 1) + 1)
 
-    def least(self, x: Form, y: Form) -> Form:
-        """min(x, y) = (x + y - |x - y|) / 2."""
-        low, high = self.ends(difference := self.subtract(x, y))
-        if high <= 0:
-            return x
-        if low >= 0:
-            return y
-        return self._half(self.subtract(self.add(x, y), self.magnitude(difference)))
-
-    def most(self, x: Form, y: Form) -> Form:
-        """max(x, y)."""
-        return self.negative(self.least(self.negative(x), self.negative(y)))
-
-    def _half(self, x: Form) -> Form:
+    def half(self, x: Form) -> Form:
+        """X / 2."""
         return Form(x.center >> 1, {k: s >> 1 for k, s in x.slopes.items()}, (x.radius >> 1) + self._loss)
 
     def _reciprocal(self, x: Form) -> Form:
@@ -197,8 +239,8 @@ class Forms:
             raise Undefined("the equations may divide by zero")
         at, inverse = over((ONE, ONE), (x.center, x.center)), over((ONE, ONE), ends)
         cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
-        derivatives = at, negative(times(at, at)), _part(times(at, times(at, at)), 2, 1)
-        return self._smooth(x, derivatives, _part(cube, 2, 1), _part(times(square, square), -6, 1))
+        derivatives = at, negative(times(at, at)), multiple(times(at, times(at, at)), 2, 1)
+        return self._smooth(x, derivatives, multiple(cube, 2, 1), multiple(times(square, square), -6, 1))
 
     def _smooth(
         self, x: Form, derivatives: tuple[Interval, Interval, Interval], second: Interval, third: Interval
@@ -211,9 +253,9 @@ class Forms:
         q = self.spread(x)
         square = up(q * q)
         cube = up(square * q)
-        shift, radius = _square_term(second, square)
+        shift, radius = square_term(second, square)
         middle, dev = (third[0] + third[1]) >> 1, third[1] - third[0] + 1
-        bent, bent_radius = _square_term(derivatives[2], square)
+        bent, bent_radius = square_term(derivatives[2], square)
         finer = bent_radius + up(abs(middle) * cube) // 24 + up(dev * cube) // 6 + 4
         value, slope, _ = derivatives
         steep, doubt = (slope[0] + slope[1]) >> 1, slope[1] - slope[0] + 1
@@ -225,7 +267,7 @@ class Forms:
         return Form(center, {k: s * steep >> BITS for k, s in x.slopes.items()}, radius)
 
 
-def _square_term(bend: Interval, square: int) -> Interval:
+def square_term(bend: Interval, square: int) -> Interval:
     """Middle and radius of bend/2·t² where t² is from 0 to ``square``."""
     below, above = up(max(-bend[0], 0) * square), up(max(bend[1], 0) * square)
     return (above - below) >> 2, ((above + below) >> 2) + 2
@@ -245,13 +287,14 @@ def _tangent_bend(t: Interval) -> Interval:
     return times((2 * t[0], 2 * t[1]), _one_more(_square(t)))
 
 
-def _part(x: Interval, numerator: int, denominator: int) -> Interval:
+def multiple(x: Interval, numerator: int, denominator: int) -> Interval:
     """A multiple of all numbers of an interval."""
     ends = sorted((x[0] * numerator, x[1] * numerator))
     return ends[0] // denominator, -(-ends[1] // denominator)
 
 
-def _root(value: int) -> Interval:
+def root_at(value: int) -> Interval:
+    """The root of a number."""
     return isqrt(value << BITS), isqrt(value << BITS) + 1
 
 

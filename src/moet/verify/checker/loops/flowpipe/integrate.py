@@ -14,7 +14,7 @@ from typing import NamedTuple
 from moet.errors import CertificateError
 from moet.verify.checker.loops.flowpipe.forms import Forms, up
 from moet.verify.checker.loops.flowpipe.program import AffineProgram, Program
-from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, mapped
+from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, mapped, scaled
 from moet.verify.checker.loops.intervals import BITS, ONE, Undefined
 from moet.verify.checker.meter import Meter, cost
 
@@ -65,8 +65,8 @@ def tube(program: Program | AffineProgram, low: list[int], high: list[int], time
     wide_low, wide_high = low, high
     for _ in range(MOST_TUBES):
         slopes, rates = slopes_on(program, wide_low, wide_high, meter)
-        least = [a + min(0, _scaled(rate[0], time)) - 1 for a, rate in zip(low, rates, strict=False)]
-        most = [b + max(0, -_scaled(-rate[1], time)) + 1 for b, rate in zip(high, rates, strict=False)]
+        least = [a + min(0, scaled(rate[0], time)) - 1 for a, rate in zip(low, rates, strict=False)]
+        most = [b + max(0, -scaled(-rate[1], time)) + 1 for b, rate in zip(high, rates, strict=False)]
         inside = (a <= c and d <= b for a, b, c, d in zip(wide_low, wide_high, least, most, strict=False))
         if all(inside):
             return slopes
@@ -79,12 +79,12 @@ def tube(program: Program | AffineProgram, low: list[int], high: list[int], time
 def moved(points: Zonotope, box: list[int], slopes: Slopes, time: Fraction, meter: Meter) -> Moved:
     """Solutions after a time; of the variables of ``points`` the first ones move, and ``box`` is added to these."""
     d, n = len(slopes.rows), len(points.middle)
-    system = [[_scaled(a, time) for a in row] for row in slopes.rows]
+    system = [[scaled(a, time) for a in row] for row in slopes.rows]
     square = [row[:d] for row in system]
     norm = max(sum(map(abs, row)) for row in square) + d
     if norm > _LARGEST_NORM:
         raise CertificateError("the flow changes too fast for so long a time; take shorter steps")
-    forcing = [[*row, _scaled(value, time)] for row, value in zip(system, slopes.values, strict=True)]
+    forcing = [[*row, scaled(value, time)] for row, value in zip(system, slopes.values, strict=True)]
     series, doubt = _series(square, forcing, norm, meter)
     away = [a - b for a, b in zip(points.middle, slopes.middle, strict=True)]
     radii = points.radii
@@ -93,7 +93,7 @@ def moved(points: Zonotope, box: list[int], slopes: Slopes, time: Fraction, mete
     matrix = [[value + (ONE if i == k else 0) for k, value in enumerate(row[:n])] for i, row in enumerate(series)]
     middle, columns, loss = mapped(matrix, Zonotope(away, points.columns), meter)
     ahead = [a + row[n] + b for a, row, b in zip(middle, series, slopes.middle, strict=False)]
-    rests = _absolute_series(square, [up(r * -_scaled(-ONE, time)) + 1 for r in slopes.rests], norm)
+    rests = _absolute_series(square, [up(r * -scaled(-ONE, time)) + 1 for r in slopes.rests], norm)
     carried = [up(sum(abs(m) * b for m, b in zip(row[:d], box, strict=True))) for row in matrix]
     error = up(doubt * reach) + loss + 2
     after = [a + b + error for a, b in zip(carried, rests, strict=True)]
@@ -103,11 +103,6 @@ def moved(points: Zonotope, box: list[int], slopes: Slopes, time: Fraction, mete
         after,
         [b + r + 1 for b, r in zip(bend, rests, strict=True)],
     )
-
-
-def _scaled(value: int, factor: Fraction) -> int:
-    """A product, rounded down."""
-    return value * factor.numerator // factor.denominator
 
 
 def _series(square: Matrix, forcing: Matrix, norm: int, meter: Meter) -> tuple[Matrix, int]:

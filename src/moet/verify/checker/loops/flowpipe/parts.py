@@ -11,6 +11,7 @@ from moet.verify.checker.certificate import Records
 from moet.verify.checker.documents.dynamics import Sides
 from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.flowpipe.claims import Condition
+from moet.verify.checker.loops.flowpipe.policy import Line, Multipliers
 from moet.verify.checker.loops.flowpipe.sets import Matrix, Zonotope, diagonal, narrowed, whole
 from moet.verify.checker.loops.intervals import BITS, ONE
 from moet.verify.checker.meter import Meter
@@ -43,6 +44,22 @@ class Numbers:
 def start_of(sides: Sides) -> Home:
     """A box of first states and of parameters."""
     return Home([whole((low + high) / 2) for low, high in sides], _square([_radius(side) for side in sides]), [])
+
+
+def read_law(records: Records, n_outputs: int, n_features: int) -> tuple[list[Line], Multipliers]:
+    """Read a law for several leaves, and the multipliers that bound how far these are from it."""
+    numbers, lines = Numbers(records), []
+    for _ in range(n_outputs):
+        constant, *row = numbers.take(n_features + 1)
+        lines.append(Line(row, constant))
+    multipliers: Multipliers = {}
+    (count,) = records.refs(1)
+    for _ in range(count):
+        records.meter.spend(10)
+        expert, leaf, output, place, side, guard = records.refs(6)
+        (factor,) = numbers.take(1)
+        multipliers.setdefault((expert, leaf, output, place, side), []).append((guard, factor))
+    return lines, multipliers
 
 
 def read_home(records: Records, start: Home, d: int, first: int) -> Home:

@@ -6,7 +6,6 @@ Variables are the states, the parameters and the controls, in this order; signal
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from copy import copy
 from fractions import Fraction
 from typing import Any
@@ -21,23 +20,26 @@ from moet.verify.checker.loops.intervals import BITS
 from moet.verify.checker.meter import Meter
 
 Entry = tuple[Any, tuple[int, ...]]
-"""What is computed, and the entries that it is computed from, if any; of a variable its number."""
+"""What is computed, and the entries that it is computed from, if any; of a variable its number.
 
-_BINARY: dict[type[ast.operator], Callable[..., Form]] = {
-    ast.Add: Forms.add,
-    ast.Sub: Forms.subtract,
-    ast.Mult: Forms.multiply,
-    ast.Div: Forms.divide,
+An operation is the name of a method of the arithmetic that it is computed in; a whole number is a power.
+"""
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
 }
-_FUNCTIONS: dict[str, tuple[int, Callable[..., Form]]] = {
-    "sin": (1, Forms.sine),
-    "cos": (1, Forms.cosine),
-    "tan": (1, Forms.tangent),
-    "exp": (1, Forms.exponential),
-    "sqrt": (1, Forms.root),
-    "abs": (1, Forms.magnitude),
-    "min": (2, Forms.least),
-    "max": (2, Forms.most),
+_FUNCTIONS: dict[str, tuple[int, str]] = {
+    "sin": (1, "sine"),
+    "cos": (1, "cosine"),
+    "tan": (1, "tangent"),
+    "exp": (1, "exponential"),
+    "sqrt": (1, "root"),
+    "abs": (1, "magnitude"),
+    "min": (2, "least"),
+    "max": (2, "most"),
 }
 
 
@@ -119,17 +121,20 @@ class Program:
         """Values of all entries on a box."""
         meter.spend(len(self.entries) * (4 + 2 * self.n_variables))
         arithmetic = Forms(radii)
-        values: list[Form] = []
+        return self.computed(arithmetic, [arithmetic.variable(k, middle) for k, middle in enumerate(middles)])
+
+    def computed(self, arithmetic: Any, variables: list[Any]) -> list[Any]:
+        """Values of all entries, in any arithmetic that has the operations by their names."""
+        values: list[Any] = []
         for place, (what, arguments) in enumerate(self.entries):
             if what == "variable":
-                k = arguments[0]
-                values.append(arithmetic.variable(k, middles[k]))
+                values.append(variables[arguments[0]])
             elif place in self._fixed:
-                values.append(self._fixed[place])
+                values.append(arithmetic.constant(self._fixed[place]))
             elif isinstance(what, int):
                 values.append(arithmetic.power(values[arguments[0]], what))
             else:
-                values.append(what(arithmetic, *[values[i] for i in arguments]))
+                values.append(getattr(arithmetic, what)(*[values[i] for i in arguments]))
         return values
 
     def is_pushed(self, place: int) -> bool:
@@ -169,7 +174,7 @@ class Program:
                 self._fixed[place] = number(value)
                 return place
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return applied(Forms.negative, operand)
+                return applied("negative", operand)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self._taken_apart(operand, text, named, depth + 1)
             case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))) if 1 <= exponent <= 16:

@@ -47,6 +47,11 @@ def whole(value: Fraction) -> int:
     return (value.numerator << BITS) // value.denominator
 
 
+def scaled(value: int, factor: Fraction) -> int:
+    """A product, rounded down."""
+    return value * factor.numerator // factor.denominator
+
+
 def diagonal(radii: list[int], n: int, first: int = 0) -> Columns:
     """A column for every radius but 0."""
     return [[r if i == first + k else 0 for i in range(n)] for k, r in enumerate(radii) if r]

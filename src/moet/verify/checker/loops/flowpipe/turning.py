@@ -143,15 +143,15 @@ def _zero_at_zero(x: Range) -> Range:
     return ZERO if x == ZERO else None
 
 
-_EXACT: dict[Callable[..., Form], Callable[..., Range]] = {
-    Forms.add: _add,
-    Forms.subtract: lambda x, y: _add(x, _negative(y)),
-    Forms.negative: _negative,
-    Forms.multiply: _multiply,
-    Forms.divide: lambda x, y: _zero_at_zero(x),
-    Forms.sine: _zero_at_zero,
-    Forms.tangent: _zero_at_zero,
-    Forms.magnitude: _zero_at_zero,
+_EXACT: dict[str, Callable[..., Range]] = {
+    "add": _add,
+    "subtract": lambda x, y: _add(x, _negative(y)),
+    "negative": _negative,
+    "multiply": _multiply,
+    "divide": lambda x, y: _zero_at_zero(x),
+    "sine": _zero_at_zero,
+    "tangent": _zero_at_zero,
+    "magnitude": _zero_at_zero,
 }
 
 
@@ -188,20 +188,20 @@ def _rate(a: Forms, what: Any, x: list[Form], dx: list[Form | None], result: For
     if isinstance(what, int):
         slope = a.multiply(Form(what * ONE, {}, 0), a.power(x[0], what - 1)) if what > 1 else Form(ONE, {}, 0)
         return a.multiply(slope, first)
-    if what in (Forms.add, Forms.subtract, Forms.negative):
-        return what(a, first, *others)
-    if what is Forms.multiply:
+    if what in ("add", "subtract", "negative"):
+        return getattr(a, what)(first, *others)
+    if what == "multiply":
         return a.add(a.multiply(first, x[1]), a.multiply(x[0], others[0]))
-    if what is Forms.divide:
+    if what == "divide":
         return a.divide(a.subtract(first, a.multiply(result, others[0])), x[1])
     slope_of = _SLOPES.get(what)
     return None if slope_of is None else a.multiply(slope_of(a, x[0], result), first)
 
 
-_SLOPES: dict[Callable[..., Form], Callable[[Forms, Form, Form], Form]] = {
-    Forms.sine: lambda a, x, value: a.cosine(x),
-    Forms.cosine: lambda a, x, value: a.negative(a.sine(x)),
-    Forms.tangent: lambda a, x, value: a.add(Form(ONE, {}, 0), a.multiply(value, value)),
-    Forms.exponential: lambda a, x, value: value,
-    Forms.root: lambda a, x, value: a.divide(Form(ONE, {}, 0), a.add(value, value)),
+_SLOPES: dict[str, Callable[[Forms, Form, Form], Form]] = {
+    "sine": lambda a, x, value: a.cosine(x),
+    "cosine": lambda a, x, value: a.negative(a.sine(x)),
+    "tangent": lambda a, x, value: a.add(Form(ONE, {}, 0), a.multiply(value, value)),
+    "exponential": lambda a, x, value: value,
+    "root": lambda a, x, value: a.divide(Form(ONE, {}, 0), a.add(value, value)),
 }

@@ -19,7 +19,7 @@ from moet.verify.checker.documents.system import PlainSystem
 from moet.verify.checker.loops.flowpipe.claims import FlowpipeClaim, Requirement, flowpipe
 from moet.verify.checker.loops.flowpipe.conditions import Where, holds, is_outside
 from moet.verify.checker.loops.flowpipe.first import Left
-from moet.verify.checker.loops.flowpipe.integrate import moved, tube
+from moet.verify.checker.loops.flowpipe.integrate import Slopes, moved, tube
 from moet.verify.checker.loops.flowpipe.jump import jumped, remembered
 from moet.verify.checker.loops.flowpipe.parts import (
     Home,
@@ -27,10 +27,12 @@ from moet.verify.checker.loops.flowpipe.parts import (
     domain_of,
     part_of,
     read_home,
+    read_law,
     start_of,
     where_runs_begin,
     within,
 )
+from moet.verify.checker.loops.flowpipe.picard import LEAST_DEGREE, MOST_DEGREE, curved
 from moet.verify.checker.loops.flowpipe.policy import Leaves, Line, Multipliers, Policy, control_rows, seen
 from moet.verify.checker.loops.flowpipe.program import (
     Program,
@@ -58,8 +60,9 @@ PART, SPLIT, END, CASES, NOBODY, GOAL, ASIDE = 64, 65, 66, 67, 68, 69, 70
 where other leaves answer, a part in which no run begins, sets of which one is in a goal and each other is beyond one of
 its limits, and a set that is put aside."""
 
-RELAXED, REDUCED = 1, 2
-"""Bits of the code of a step: a law for several leaves is given; columns are put together before it."""
+RELAXED, REDUCED, CURVED = 1, 2, 4
+"""Bits of the code of a step: a law for several leaves is given; columns are put together before it; runs are followed
+along polynomials in time."""
 
 MOST_DEPTH = 64
 MOST_COLUMNS = 4000
@@ -179,7 +182,7 @@ class Walk:
                 self._meter.hold(len(points.middle) * (len(points.columns) + 1))
                 self.aside.append(Branch(points, step, done, None, []))
                 return []
-            if code & ~(RELAXED | REDUCED):
+            if code & ~(RELAXED | REDUCED | CURVED):
                 raise CertificateError(f"code {code} where a step is due")
             if len(points.columns) > MOST_COLUMNS:
                 raise CertificateError(f"a set has more than {MOST_COLUMNS} columns")
@@ -295,8 +298,16 @@ class Walk:
         (substeps,) = self._records.refs(1)
         if not 0 < substeps <= MOST_SUBSTEPS:
             raise CertificateError(f"a step is taken in {substeps} parts")
-        lines, multipliers = self._law() if code & RELAXED else (None, {})
-        return self.advanced(points, time, substeps, lines, multipliers, spec, only)
+        degree = self._degree() if code & CURVED else None
+        sizes = self._policy.n_outputs, len(self._system.features)
+        lines, multipliers = read_law(self._records, *sizes) if code & RELAXED else (None, {})
+        return self.advanced(points, time, substeps, lines, multipliers, spec, only, degree)
+
+    def _degree(self) -> int:
+        (degree,) = self._records.refs(1)
+        if not LEAST_DEGREE <= degree <= MOST_DEGREE:
+            raise CertificateError(f"runs are followed along polynomials of degree {degree}")
+        return degree
 
     def advanced(
         self,
@@ -307,6 +318,7 @@ class Walk:
         multipliers: Multipliers,
         spec: list[Requirement],
         only: Leaves | None = None,
+        degree: int | None = None,
     ) -> Zonotope:
         """The set one period later, on the way to which the requirements are looked at."""
         what = seen(self._system, self._features, points, self._meter)
@@ -317,25 +329,36 @@ class Walk:
         acting = Zonotope(points.middle + middles, [a + b for a, b in zip(columns, rows, strict=True)])
         step = int(time / self._period) + self._steps_before
         if isinstance(self._system.dynamics, Flow):
-            after = self._flow(acting, time, substeps, spec, step)
+            after = self._flow(acting, time, substeps, spec, step, degree)
         else:
+            if degree is not None:
+                raise CertificateError("runs follow polynomials in time where time is discrete")
             after = jumped(self._program.at(step), acting, self._system.disturbance, self._meter)
         return Zonotope(after.middle[:n], [column[:n] for column in after.columns])
 
-    def _flow(self, points: Zonotope, time: Fraction, substeps: int, spec: list[Requirement], step: int) -> Zonotope:
+    def _flow(
+        self,
+        points: Zonotope,
+        time: Fraction,
+        substeps: int,
+        spec: list[Requirement],
+        step: int,
+        degree: int | None,
+    ) -> Zonotope:
         """One period in continuous time."""
         d, n = self._d, len(points.middle)
         program, first = self._program.at(step), points
+        assert isinstance(program, Program)
         box, h = [0] * d, self._period / substeps
-        beginning = None if time or self._turning is None else Beginning(self._turning, self._meter)
+        beginning = None if time or self._turning is None or degree else Beginning(self._turning, self._meter)
         for k in range(substeps):
-            radii = [r + (box[i] if i < d else 0) for i, r in enumerate(points.radii)]
-            low = [m - r for m, r in zip(points.middle, radii, strict=True)]
-            high = [m + r for m, r in zip(points.middle, radii, strict=True)]
-            slopes = tube(program, low, high, h, self._meter)
-            ahead = moved(points, box, slopes, h, self._meter)
-            if beginning is not None:
-                beginning.goes_on(slopes)
+            slopes = None if degree else self._slopes(program, points, box, h)
+            if degree:
+                ahead = curved(program, points, box, h, degree, self._meter)
+            elif slopes is not None:
+                ahead = moved(points, box, slopes, h, self._meter)
+                if beginning is not None:
+                    beginning.goes_on(slopes)
             where = Where([(points, box), (ahead.points, ahead.box)], ahead.bend, self._meter, slopes, beginning)
             at_end = Where([(ahead.points, ahead.box)], [0] * d, self._meter)
             self.between(where, at_end, time + k * h, time + (k + 1) * h, spec)
@@ -343,6 +366,13 @@ class Walk:
         if self._memory is not None:
             points, box = remembered(self._memory.at(step), self._memory_places, first, points, box, self._meter)
         return Zonotope(points.middle, points.columns + diagonal(box, n))
+
+    def _slopes(self, program: Program, points: Zonotope, box: list[int], time: Fraction) -> Slopes:
+        """Slopes on a box that no solution leaves within a time."""
+        radii = [r + b for r, b in zip(points.radii, box + [0] * (len(points.middle) - len(box)), strict=True)]
+        low = [m - r for m, r in zip(points.middle, radii, strict=True)]
+        high = [m + r for m, r in zip(points.middle, radii, strict=True)]
+        return tube(program, low, high, time, self._meter)
 
     def between(self, where: Where, at_end: Where, start: Fraction, end: Fraction, spec: list[Requirement]) -> None:
         """Look at the requirements from one time to another, and at the end if they begin there."""
@@ -354,22 +384,6 @@ class Walk:
                 self._require(where, part, start, known=part.start <= start)
             elif part.start == end:
                 self._require(at_end, part, end)
-
-    def _law(self) -> tuple[list[Line], Multipliers]:
-        """Read a law for several leaves, and the multipliers that bound how far these are from it."""
-        n = len(self._system.features)
-        lines = []
-        for _ in range(self._policy.n_outputs):
-            constant, *row = self._numbers.take(n + 1)
-            lines.append(Line(row, constant))
-        multipliers: Multipliers = {}
-        (count,) = self._records.refs(1)
-        for _ in range(count):
-            self._meter.spend(10)
-            expert, leaf, output, place, side, guard = self._records.refs(6)
-            (factor,) = self._numbers.take(1)
-            multipliers.setdefault((expert, leaf, output, place, side), []).append((guard, factor))
-        return lines, multipliers
 
     def _reduced(self, points: Zonotope) -> Zonotope:
         first, last = self._records.refs(2)
