@@ -63,10 +63,6 @@ def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], Non
         Told what is being done.
     """
     if loop.system.controls:
-        if loop.within is not None:
-            raise InputError(
-                "goals of systems with controls are not distilled for yet; leave within out, or prove with reaches"
-            )
         from moet.distill.prove_controls import proved_controls
 
         return proved_controls(run, loop, say)

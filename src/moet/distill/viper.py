@@ -106,8 +106,8 @@ def distill(
         same result as one that was never stopped.
     prove : System, optional
         What the policy is to keep safe. Then the run does not end before the policy has a certificate, or has a shield
-        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system; if it has
-        controls, what it shows to a policy.
+        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system, rounded no
+        more than it says; if it has controls, what it shows to a policy.
     steps : int, optional
         For how many steps; for ever by default.
     within : int, optional
@@ -151,6 +151,10 @@ def distill(
         raise InputError("steps and within say what to prove; name the system: prove=systems.cartpole()")
     if steps is not None and within is not None:
         raise InputError("steps is about safety, and within about the goal: one of them is proved, leave the other out")
+    if prove is not None:
+        from moet.distill.provable import check_provable
+
+        check_provable(task, prove, student, prediction, within)
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
         if student is None:
