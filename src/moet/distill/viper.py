@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +17,12 @@ from moet.envs.catalog import resolve
 from moet.envs.task import FeatureFunction, Rounds, Task
 from moet.errors import InputError
 from moet.model.mixture import Prediction
+from moet.progress import told
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
 
 if TYPE_CHECKING:
     from moet.verify.systems.system import System
-
-log = logging.getLogger(__name__)
 
 
 def distill(
@@ -113,7 +111,7 @@ def distill(
     within : int, optional
         Prove instead that the goal of the system is reached in so many steps; see :mod:`moet.distill.prove_goal`.
     verbose : int
-        1 shows a progress bar on stderr.
+        1 shows a progress bar on stderr, and what is asked for a proof.
 
     Returns
     -------
@@ -170,7 +168,7 @@ def distill(
     from moet.distill.judging import Loop
     from moet.distill.prove import proved
 
-    return proved(found, student, Loop(teacher, task, prove, steps, seed, within), log.info)
+    return proved(found, student, Loop(teacher, task, prove, steps, seed, within), told("proving", shown=verbose > 0))
 
 
 def _rounds(task: Task, *told: int | None) -> Rounds:
