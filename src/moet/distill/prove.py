@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 FOR_STUDENT, FOR_LAW, FOR_SHARE, FOR_WAYS = 20.0, 30.0, 15.0, 40.0
 """Seconds of CPU time for each of the questions, and for all those on ways to the safe law."""
 
-FOR_FENCES = 75.0
+FOR_FENCES = 70.0
 """Seconds of CPU time for students in fences: a proof takes 15 to 60, and sets that grow too wide tell so sooner."""
 
 LOST_IN_FENCES = (0.0005, 0.003, 0.015, GIVEN_UP)
