@@ -27,3 +27,12 @@ def test_a_short_step_gets_one_line_at_its_end_and_silence_none(monkeypatch):
     with progress.progress_bar("distilling", 2, shown=False) as advance:
         advance("a")
     assert log.getvalue().count("\n") == 1
+
+
+def test_what_is_being_done_is_told_a_line_each_or_not_at_all(monkeypatch):
+    log = io.StringIO()
+    monkeypatch.setattr("sys.stderr", log)
+    for shown in (True, False):
+        say = progress.told("proving", shown=shown)
+        say("asking about the student")
+    assert log.getvalue() == "proving: asking about the student\n"

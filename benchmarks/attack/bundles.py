@@ -40,7 +40,7 @@ BOMB = 40 * 2**20
 def attack_bundle(seed: int) -> str:
     """One hostile bundle; what is accepted must prove what the true one does."""
     rng = np.random.default_rng(seed)
-    how = int(rng.choice(5, p=(0.3, 0.3, 0.3, 0.09, 0.01)))
+    how = int(rng.choice(6, p=(0.3, 0.25, 0.25, 0.09, 0.01, 0.1)))
     files = dict(_true_bundle()[0])
     if how == 0:
         content = _damaged(_zipped(files, rng), rng)
@@ -50,9 +50,11 @@ def attack_bundle(seed: int) -> str:
         content = _zipped(_with_junk_inside(files, rng), rng)
     elif how == 3:
         content = _zipped(files, rng, more=NAMES[int(rng.integers(len(NAMES)))])
-    else:
+    elif how == 4:
         content = _bomb(files, rng)
-    name = ("damaged", "manifest", "part", "name", "bomb")[how]
+    else:
+        content = _zipped(_with_a_stranger(files, rng), rng)
+    name = ("damaged", "manifest", "part", "name", "bomb", "stranger")[how]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "policy.moet.zip")
         with open(path, "wb") as file:
@@ -61,7 +63,7 @@ def attack_bundle(seed: int) -> str:
             confirmed = check_bundle(path)
         except CertificateError:
             return f"{name} refused"
-    if confirmed.claims != _true_bundle()[1]:
+    if how == 5 or confirmed.claims != _true_bundle()[1]:
         raise WrongVerdictError(f"a bundle that says something else was accepted: {confirmed.claims}"[:400])
     return f"{name} accepted, and the same"
 
@@ -128,6 +130,25 @@ def _with_junk_inside(files: dict[str, bytes], rng: np.random.Generator) -> dict
     manifest = json.loads(files[MANIFEST])
     manifest["files"][name] = hashlib.sha256(part).hexdigest()
     return {**files, name: part, MANIFEST: json.dumps(manifest).encode()}
+
+
+def _with_a_stranger(files: dict[str, bytes], rng: np.random.Generator) -> dict[str, bytes]:
+    """Another model beside the proved one, with vectors and digests of its own; first, last, or without vectors."""
+    manifest, vectors = json.loads(files[MANIFEST]), json.loads(files["vectors.json"])
+    (proved,) = manifest["models"]
+    document = json.loads(files[proved])
+    document["provenance"] = {"stranger": int(rng.integers(1000))}
+    if rng.random() < 0.7:
+        vectors.append({**vectors[0], "model": "stranger.json"})
+    manifest["models"].insert(int(rng.integers(2)), "stranger.json")
+    changed = {
+        **files,
+        "stranger.json": json.dumps(document).encode(),
+        "vectors.json": json.dumps(vectors).encode(),
+    }
+    parts = {name: part for name, part in changed.items() if name != MANIFEST}
+    manifest["files"] = {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
+    return {**parts, MANIFEST: json.dumps(manifest).encode()}
 
 
 def _bomb(files: dict[str, bytes], rng: np.random.Generator) -> bytes:

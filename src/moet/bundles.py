@@ -18,7 +18,7 @@ from moet.export.c_source import c
 from moet.files import written_whole
 from moet.model.file import Model, as_model, digest, encoded
 from moet.model.mixture import Mixture
-from moet.verify.checker.bundle import FORMAT, MANIFEST, VERSION, Confirmed, check_bundle
+from moet.verify.checker.bundle import FORMAT, MANIFEST, SHIELDS, VERSION, Confirmed, check_bundle
 from moet.verify.checker.certificate import Certificate
 from moet.verify.systems.system import System
 
@@ -67,6 +67,11 @@ def bundle(
     about = list(models)[-1]
     if certificate.claim.get("model") != digest(models[about]):
         raise InputError(f"the certificate is about another model than {about}: its digest is {digest(models[about])}")
+    if guard is not None and certificate.kind not in SHIELDS:
+        raise InputError(
+            f"a guard needs the certificate of a shield, and this is one of kind {certificate.kind!r}, which says "
+            f"nothing of the policy: make one with moet shield PROOF GUARD SYSTEM -o shield.cert"
+        )
     files = {name: encoded(model) for name, model in models.items()}
     files["system.json"] = _json(system.document())
     files["proof.cert"] = certificate.content()

@@ -14,6 +14,11 @@ MINUTE = 60.0
 Advance = Callable[[str], None]
 
 
+def told(what: str, *, shown: bool) -> Advance:
+    """A function that tells what is being done now, one line each, where nobody knows how much is to be done."""
+    return lambda note: print(f"{what}: {note}", file=sys.stderr, flush=True) if shown else None
+
+
 @contextmanager
 def progress_bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
     """Yield a function that advances the bar by one step and sets the text behind it."""

@@ -76,3 +76,27 @@ def test_steps_without_prove_are_refused(run, tmp_path):
     result = run("distill", "cartpole", "--steps", "10", "-o", str(tmp_path / "policy.moet.json"))
     assert result.exit_code == Exit.USAGE
     assert "--prove" in result.output
+
+
+def test_what_would_be_ignored_is_refused(run, files, tmp_path):
+    saved = str(tmp_path / "shield.cert")
+    assert run("shield", *files, "-o", saved).exit_code == Exit.OK
+    for told, options in [("--c", ["--self-test"]), ("shield already", ["--ahead", "3"])]:
+        result = run("shield", saved, *files[1:], *options)
+        assert result.exit_code == Exit.USAGE
+        assert told in result.output
+
+
+def test_a_certificate_that_is_not_there_is_no_refused_proof(run, files):
+    result = run("shield", "missing.cert", *files[1:])
+    assert result.exit_code == Exit.USAGE
+    assert "missing.cert" in result.output
+
+
+@pytest.mark.parametrize(("front", "told"), [("nowhere/front.png", "no folder"), ("front.xyz", "written as")])
+def test_a_picture_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, monkeypatch, front, told):
+    monkeypatch.chdir(tmp_path)
+    result = run("distill", "CartPole-v1", "--prove", "cartpole", "--front", front, "-o", "policy.moet.json")
+    assert result.exit_code == Exit.USAGE
+    assert told in result.output
+    assert not list(tmp_path.iterdir())

@@ -2,13 +2,16 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.main import get_command
 
 import moet
+from moet.cli.agents import Named
 from moet.cli.app import app
+from moet.cli.next_steps import next_steps
 from moet.cli.output import Exit
 from moet.verify import systems
 from moet.verify.loops.near_miss import nearest_miss
@@ -57,6 +60,29 @@ def test_a_question_that_is_not_decided_names_commands_that_exist(run, files):
         name, *options = shlex.split(command)[1:]
         known = {option for parameter in get_command(app).commands[name].params for option in parameter.opts}
         assert known.issuperset(option for option in options if option.startswith("-"))
+
+
+def test_the_agent_that_was_distilled_is_named_again():
+    told = {"task": "CartPole-v1", "agent": Named(sb3=Path("agents/my agent.zip")).file["agent"]}
+    *_, last = next_steps("refuted", Path("p.json"), told, "cartpole", None)
+    assert "CartPole-v1 --sb3 'my agent.zip' --experts" in last
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"agent": ["--agent", "evil:run"]},
+        {"agent": ["--sb3", "--trust"]},
+        {"agent": ["--sb3", "a\x1b[2J"]},
+        {"agent": "--sb3"},
+        {"agent": ["--sb3", 1]},
+        {"task": "--help"},
+        {"task": "a\nb"},
+    ],
+)
+def test_what_a_strangers_file_says_of_its_agent_is_no_part_of_a_command(told):
+    *_, last = next_steps("refuted", Path("p.json"), {"task": "TASK", **told}, "cartpole", None)
+    assert last == "moet distill TASK --experts 2 --depth 0 --prove cartpole -o proved.moet.json"
 
 
 def test_limits_are_told_with_a_positive_factor_in_front(run, files):

@@ -132,6 +132,8 @@ NOISY = {"observation_error": {"level": "0.01", "flow": "0.01"}}
         (np.float16, {"float32_observations": True}, False),
         (np.float32, NOISY, True),
         (np.float32, {"observation_error": {"level": "0.01"}}, False),
+        (np.float16, NOISY, True),
+        (np.float16, {"observation_error": {"level": "0.01", "flow": "0.001"}}, False),
         (np.int64, {}, True),
     ],
 )

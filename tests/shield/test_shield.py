@@ -88,7 +88,12 @@ def test_the_order_in_which_limits_are_tried_decides_nothing(cart_shield):
     tables, random = cart_shield.tables, np.random.default_rng(0)
     order = random.permutation(len(tables.rows))
     other = packed(
-        tables._replace(rows=tables.rows[order], spreads=tables.spreads[order], limits=tables.limits[:, order])
+        tables._replace(
+            rows=tables.rows[order],
+            spreads=tables.spreads[order],
+            limits=tables.limits[:, order],
+            most=tables.most[order],
+        )
     )
     states = random.uniform(tables.bottom, tables.top, (5000, 2))
     found = [cart_shield.steps_ahead(x, k % 2) for k, x in enumerate(states)]

@@ -57,6 +57,13 @@ class Named(NamedTuple):
     def __bool__(self) -> bool:
         return any(source is not None for source in self)
 
+    @property
+    def file(self) -> dict[str, list[str]]:
+        """The option and the name of the file, without its folder, to be told again; nothing if it is no file."""
+        files = {"sb3": self.sb3, "arrays": self.arrays, "onnx": self.onnx, "torch": self.torch}
+        told = [[f"--{option}", path.name] for option, path in files.items() if path is not None]
+        return {"agent": told[0]} if told else {}
+
 
 def chosen_task(task: str | None, env: str | None) -> Task:
     """The task named on the command line, from the catalogue, by its Gymnasium id, or as the file of a plant."""

@@ -15,7 +15,7 @@ from moet.errors import CertificateError, InputError
 
 
 def check(
-    certificate: Annotated[Path, typer.Argument(help="Certificate, as moet verify writes it; or a bundle, *.zip.")],
+    certificate: Annotated[Path, typer.Argument(help="Certificate, as moet verify writes it; or a bundle.")],
     subjects: Annotated[
         list[str] | None,
         typer.Argument(
@@ -31,7 +31,7 @@ def check(
 
     start = time.perf_counter()
     reason, claim, kind = None, None, "bundle"
-    if certificate.suffix == ".zip":
+    if _is_zip(certificate):
         confirm = partial(_bundled, certificate, subjects)
     else:
         proof = Certificate.load(certificate)
@@ -51,6 +51,14 @@ def check(
         print_report({"kind": kind, "seconds": f"{seconds:.3g}"})
     if reason is not None:
         raise typer.Exit(Exit.NEGATIVE)
+
+
+def _is_zip(path: Path) -> bool:
+    """Whether this is a bundle, whatever it is called."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(2) == b"PK" or path.suffix == ".zip"
 
 
 def _bundled(path: Path, subjects: list[str] | None) -> str:

@@ -186,7 +186,8 @@ def distill(
     except KeyboardInterrupt:
         say("stopped; the same command goes on from the last finished round")
         raise
-    policy = replace(result.policy, provenance=dict(result.policy.provenance) | {"made_by": "moet distill"})
+    told = {"made_by": "moet distill", **named.file}
+    policy = replace(result.policy, provenance=dict(result.policy.provenance) | told)
     save(policy, output)
     written = save_proof(result, output, front) if system is not None else {}
     if checkpoint is None:
@@ -198,8 +199,8 @@ def distill(
         proved = {} if system is None else proof_document(result, written)
         print_json(document | {"evaluation": evaluation_document(found)} | proved)
     else:
-        told = {} if prove is None else proof_report(result, prove, output, within, written)
-        print_report(evaluation_report(found) | _report(result) | {"saved to": str(output)} | told)
+        ending = {} if prove is None else proof_report(result, prove, output, within, written)
+        print_report(evaluation_report(found) | _report(result) | {"saved to": str(output)} | ending)
     raise typer.Exit(proof_exit(result))
 
 

@@ -23,8 +23,24 @@ def next_steps(verdict: str, model: Path, provenance: Mapping[str, Any], system:
         fewer = _FEW_STEPS if steps is None else max(steps // 2, 1)
         lines = [f"{ask} --steps {fewer}", f"{ask}{_as_option(steps)} --cpu-limit {_LONG}"]
     task = provenance.get("task")
-    task = shlex.quote(task) if isinstance(task, str) else "TASK"
-    return [*lines, f"moet distill {task} --experts 2 --depth 0 --prove {plant} -o proved.moet.json"]
+    task = shlex.quote(task) if isinstance(task, str) and _is_plain(task) else "TASK"
+    return [
+        *lines,
+        f"moet distill {task}{_agent(provenance)} --experts 2 --depth 0 --prove {plant} -o proved.moet.json",
+    ]
+
+
+def _agent(provenance: Mapping[str, Any]) -> str:
+    """The agent that was distilled, as it was named then; nothing if it came with the task, or a stranger says more."""
+    match provenance.get("agent"):
+        case [("--sb3" | "--arrays" | "--onnx" | "--torch") as option, str(file)] if _is_plain(file):
+            return f" {option} {shlex.quote(file)}"
+    return ""
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word of a model file can be printed as part of a command."""
+    return word.isprintable() and not word.startswith("-")
 
 
 def ask_why(model: Path, system: str, steps: int | None) -> str:

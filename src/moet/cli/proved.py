@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.output import Exit
+from moet.cli.output import Exit, check_writable
 from moet.cli.verdicts import exit_code, name_of
 from moet.errors import InputError
 
@@ -38,6 +38,11 @@ def chosen_system(prove: str | None, steps: int | None, within: int | None, fron
             if value is not None:
                 raise InputError(f"{option} goes with --prove, the system to be kept safe")
         return None
+    if front is not None:
+        from moet.explain.style import check_format
+
+        check_writable(front)
+        check_format(front)
     from moet.verify import systems
 
     return systems.find(prove)
@@ -56,7 +61,9 @@ def save_proof(run: Distillation, output: Path, front: Path | None) -> dict[str,
         written["guard"] = output.with_name(f"{stem}.guard.moet.json")
         save(run.shield.policy, written["guard"])
     if front is not None:
-        run.plot_front().savefig(front)
+        from moet.explain.style import save_figure
+
+        save_figure(run.plot_front(), front)
         written["front"] = front
     return written
 

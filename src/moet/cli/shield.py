@@ -13,6 +13,7 @@ from moet.errors import CertificateError, InputError
 
 if TYPE_CHECKING:
     from moet.shield import ControlShield, GoalShield, Shield
+    from moet.verify.checker.certificate import Certificate
     from moet.verify.systems import System
 
     AnyShield = Shield | GoalShield | ControlShield
@@ -45,14 +46,18 @@ def shield(
     The shield lets an agent do what it wants as long as the proved policy can still hold the system, or get it to its
     goal in time; `moet check` confirms its certificate.
     """
+    if self_test and header is None:
+        raise InputError("--self-test is part of a header; name one with --c shield.h")
     for path in (output, header):
         if path is not None:
             check_writable(path)
     from moet.shield import ControlShield
     from moet.verify import systems
+    from moet.verify.checker.certificate import Certificate
 
+    proof = Certificate.load(certificate)
     try:
-        made = _made(certificate, policy, systems.find(system), ahead, within)
+        made = _made(proof, policy, systems.find(system), ahead, within)
     except CertificateError as error:
         if as_json:
             print_json({"accepted": False, "reason": str(error)})
@@ -74,12 +79,13 @@ def shield(
     print_report({**ahead_of, **written})
 
 
-def _made(path: Path, policy: Path, plant: System, ahead: int | None, within: int | None) -> AnyShield:
+def _made(certificate: Certificate, policy: Path, plant: System, ahead: int | None, within: int | None) -> AnyShield:
     """The shield that a proof makes."""
     from moet.shield import ControlShield, GoalShield, Shield
-    from moet.verify.checker.certificate import Certificate
 
-    certificate = Certificate.load(path)
+    if ahead is not None and (plant.controls or certificate.kind.endswith("shield")):
+        why = "controls are decided about without looking ahead" if plant.controls else "this is a shield already"
+        raise InputError(f"--ahead is for a proof that is made into a shield, and {why}; leave it out")
     far = {} if ahead is None else {"steps": ahead}
     if not plant.controls and certificate.kind in ("arrival", "goal_shield"):
         return GoalShield(certificate, policy, plant, within=within, **far)

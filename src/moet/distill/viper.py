@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +17,12 @@ from moet.envs.catalog import resolve
 from moet.envs.task import FeatureFunction, Rounds, Task
 from moet.errors import InputError
 from moet.model.mixture import Prediction
+from moet.progress import told
 from moet.teachers.adapters import checked
 from moet.teachers.teacher import Teacher
 
 if TYPE_CHECKING:
     from moet.verify.systems.system import System
-
-log = logging.getLogger(__name__)
 
 
 def distill(
@@ -106,14 +104,14 @@ def distill(
         same result as one that was never stopped.
     prove : System, optional
         What the policy is to keep safe. Then the run does not end before the policy has a certificate, or has a shield
-        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system; if it has
-        controls, what it shows to a policy.
+        that has one: see :mod:`moet.distill.prove`. What the task shows must be the states of the system, rounded no
+        more than it says; if it has controls, what it shows to a policy.
     steps : int, optional
         For how many steps; for ever by default.
     within : int, optional
         Prove instead that the goal of the system is reached in so many steps; see :mod:`moet.distill.prove_goal`.
     verbose : int
-        1 shows a progress bar on stderr.
+        1 shows a progress bar on stderr, and what is asked for a proof.
 
     Returns
     -------
@@ -151,6 +149,10 @@ def distill(
         raise InputError("steps and within say what to prove; name the system: prove=systems.cartpole()")
     if steps is not None and within is not None:
         raise InputError("steps is about safety, and within about the goal: one of them is proved, leave the other out")
+    if prove is not None:
+        from moet.distill.provable import check_provable
+
+        check_provable(task, prove, student, prediction, within)
     store = Folder(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
     with nullcontext() if store is None else store.locked():
         if student is None:
@@ -166,7 +168,7 @@ def distill(
     from moet.distill.judging import Loop
     from moet.distill.prove import proved
 
-    return proved(found, student, Loop(teacher, task, prove, steps, seed, within), log.info)
+    return proved(found, student, Loop(teacher, task, prove, steps, seed, within), told("proving", shown=verbose > 0))
 
 
 def _rounds(task: Task, *told: int | None) -> Rounds:

@@ -12,6 +12,7 @@ from moet.export.c_self_test import integers
 from moet.export.c_self_test import self_test as write_self_test
 from moet.export.vectors import COUNT
 from moet.model.file import digest
+from moet.shield.c_functions import ALL_BELOW, CONDITIONS, FUNCTIONS
 from moet.shield.goals import GoalShield
 from moet.shield.kernel import Tables
 from moet.shield.program import Operation
@@ -54,10 +55,10 @@ def c(shield: Shield | GoalShield, *, name: str = "shield", self_test: bool = Fa
     """
     check_name(name)
     t = shield.tables
-    kept, all_below = (_CONDITIONS, _ALL_BELOW) if len(t.safe_rows) else ("", "")
+    kept, all_below = (CONDITIONS, ALL_BELOW) if len(t.safe_rows) else ("", "")
     is_for_goal = isinstance(shield, GoalShield)
     functions = (
-        _FUNCTIONS.replace("CONDITIONS_KEPT", kept)
+        FUNCTIONS.replace("CONDITIONS_KEPT", kept)
         .replace("OTHER_PRODUCTS", _other_products(len(t.outputs)))
         .replace("LEFT_TOO", ", int left" if is_for_goal else "")
         .replace("MOST_STEPS", "left" if is_for_goal else "@ERRORS@ - 1")
@@ -150,7 +151,7 @@ def _numbers(t: Tables, name: str) -> str:
     """All numbers of the certificate and the policy."""
     lines = [
         _table(f"{name}_{key}", getattr(t, key))
-        for key in ("sines", "cosines", "bottom", "top", "shape", "errors", "rows", "spreads", "limits")
+        for key in ("sines", "cosines", "bottom", "top", "shape", "errors", "rows", "spreads", "limits", "most")
     ]
     lines += [_table(f"{name}_{key}", getattr(t, key)) for key in ("gate", "gate_spreads", "gate_errors")]
     if len(t.safe_rows):
@@ -245,161 +246,3 @@ def _operation(operation: int, a: list[str], name: str) -> str:
             return f"{a[1]} > {a[0]} ? {a[1]} : {a[0]}"
         case _:
             return f"{a[0]} <= {a[1]} ? {a[2]} : {a[3]}"
-
-
-_CONDITIONS = """
-            || !NAME_all_below(z, NAME_errors[k], NAME_safe_rows, NAME_safe_spreads, NAME_safe_limits, @CONDITIONS@)"""
-
-_ALL_BELOW = """
-static inline int NAME_all_below(
-    const double z[], double error, const double rows[][@STATES@], const double spreads[], const double limits[],
-    int count)
-{
-    for (int i = 0; i < count; i++) {
-        if (!NAME_below(z, error, rows[i], spreads[i], limits[i])) {
-            return 0;
-        }
-    }
-    return 1;
-}
-"""
-
-_FUNCTIONS = """\
-static inline int NAME_within(const double z[], double error)
-{
-    EXACT
-    for (int i = 0; i < @STATES@; i++) {
-        const double reach = NAME_times(error, NAME_shape[i]);
-        if (!(z[i] - NAME_bottom[i] >= reach && NAME_top[i] - z[i] >= reach)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static inline int NAME_below(const double z[], double error, const double row[], double spread, double limit)
-{
-    EXACT
-    double value = NAME_times(row[0], z[0]);OTHER_PRODUCTS
-    return value + NAME_times(error, spread) <= limit;
-}
-ALL_BELOW
-/* failed is the row that said no a step before: mostly it does so again */
-static inline int NAME_in_cell(const double z[], double error, const double limits[], int *failed)
-{
-    if (!NAME_below(z, error, NAME_rows[*failed], NAME_spreads[*failed], limits[*failed])) {
-        return 0;
-    }
-    for (int i = 0; i < @ROWS@; i++) {
-        if (!NAME_below(z, error, NAME_rows[i], NAME_spreads[i], limits[i])) {
-            *failed = i;
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static inline int NAME_expert(const double z[], double logits[])
-{
-    EXACT
-    int best = 0;
-    for (int j = 0; j < @EXPERTS@; j++) {
-        double logit = NAME_gate[j][0];
-        for (int k = 0; k < @STATES@; k++) {
-            logit += NAME_times(NAME_gate[j][k + 1], z[k]);
-        }
-        logits[j] = logit;
-        if (logit > logits[best]) {
-            best = j;
-        }
-    }
-    return best;
-}
-
-/* action of the policy wherever the state is within the error, whatever is seen of it; -1 if that is not sure */
-static inline int NAME_sure_action(const double z[], double error)
-{
-    EXACT
-    double logits[@EXPERTS@];
-    const int best = NAME_expert(z, logits);
-    for (int j = 0; j < @EXPERTS@; j++) {
-        const double margin = NAME_times(error, NAME_gate_spreads[best][j]) + NAME_gate_errors[best][j];
-        if (j != best && !(logits[best] - logits[j] > margin)) {
-            return -1;
-        }
-    }
-    int node = NAME_roots[best];
-    while (NAME_nodes[node][1] != node) {
-        const double gap = z[NAME_nodes[node][0]] - NAME_threshold[node];
-        const double reach = NAME_times(error, NAME_shape[NAME_nodes[node][0]]);
-        if (gap > reach) {
-            node = NAME_nodes[node][2];
-        } else if (-gap > reach) {
-            node = NAME_nodes[node][1];
-        } else {
-            return -1;
-        }
-    }
-    return NAME_actions[node];
-}
-
-static inline int NAME_policy(const double x[@STATES@])
-{
-    double logits[@EXPERTS@];
-    int node = NAME_roots[NAME_expert(x, logits)];
-    while (NAME_nodes[node][1] != node) {
-        node = NAME_nodes[node][x[NAME_nodes[node][0]] <= NAME_threshold[node] ? 1 : 2];
-    }
-    return NAME_actions[node];
-}
-
-static inline int NAME_steps_within(const double x[@STATES@], int action, int most)
-{
-    double z[@STATES@];
-    int failed[@CELLS@] = {0};
-    if (action < 0 || action >= @ACTIONS@ || !NAME_within(x, NAME_errors[0])) {
-        return 0;
-    }
-    for (int i = 0; i < @STATES@; i++) {
-        z[i] = x[i];
-    }
-    for (int k = 1; k < @ERRORS@ && k <= most; k++) {
-        if (k > 1) {
-            action = NAME_sure_action(z, NAME_errors[k - 1] + NAME_errors[0]);
-            if (action < 0) {
-                return 0;
-            }
-        }
-        NAME_step(z, action);
-        if (!NAME_within(z, NAME_errors[k])CONDITIONS_KEPT) {
-            return 0;
-        }
-        for (int cell = 0; cell < @CELLS@; cell++) {
-            if (NAME_in_cell(z, NAME_errors[k], NAME_limits[cell], &failed[cell])) {
-                return k;
-            }
-        }
-    }
-    return 0;
-}
-
-static inline int NAME_steps_ahead(const double x[@STATES@], int action)
-{
-    return NAME_steps_within(x, action, @ERRORS@ - 1);
-}
-
-static inline int NAME_act(const double x[@STATES@], int wantedLEFT_TOO)
-{
-    for (int i = 0; i < @STATES@; i++) {
-        if (!(x[i] - x[i] == 0.0)) {
-            return -1;
-        }
-    }
-    if (wanted < 0 || wanted >= @ACTIONS@) {
-        return -1;
-    }
-    /* what the policy itself would do is taken in either case */
-    const int own = NAME_policy(x);
-    return own == wanted || NAME_steps_within(x, wanted, MOST_STEPS) > 0 ? wanted : own;
-}
-"""

@@ -13,6 +13,7 @@ from moet.shield.goals import GoalShield
 from moet.shield.look_ahead import LookAhead
 from moet.shield.reading import numbers, whole
 from moet.shield.shield import Shield
+from moet.verify.loops.sensor import check_precision
 from moet.verify.systems.system import System
 
 
@@ -122,17 +123,10 @@ def _check_kinds(env: Any, shield: Any) -> None:
 
 
 def _check_sensor(space: Any, system: System) -> None:
-    """What is shown are the states, no more coarsely than the system says: rounding is part of the proof."""
+    """What is shown are the states, no more coarsely than the system says."""
     if space.shape != (system.n_states,):
         raise InputError(f"the shield is about {system.n_states} states, and the environment shows {space}")
-    bits = 8 * np.dtype(space.dtype).itemsize
-    is_fine = bits >= 64 or (bits >= 32 and system.float32_observations)
-    if np.issubdtype(space.dtype, np.floating) and not is_fine and not all(system.noise):
-        raise InputError(
-            f"the environment shows {space.dtype}, which rounds more than {system.name!r} says: its proof covers "
-            f"{'float32' if system.float32_observations else 'float64'}; describe the system with "
-            "float32_observations=True, or with an observation_error for every state, and prove that"
-        )
+    check_precision(space, system)
 
 
 class _Numbered:

@@ -34,6 +34,7 @@ class Tables(NamedTuple):
     rows: Floats
     spreads: Floats
     limits: Floats
+    most: Floats
     safe_rows: Floats
     safe_spreads: Floats
     safe_limits: Floats
@@ -70,8 +71,8 @@ def packed(tables: Tables) -> Packed:
     return Packed(np.concatenate(floats), np.concatenate([head, *ints]).astype(np.int64))
 
 
-CODE, CONSTANTS, INPUTS, OUTPUTS, SINES, COSINES, BOTTOM, TOP, SHAPE, ERRORS, ROWS, SPREADS, LIMITS = range(13)
-SAFE_ROWS, SAFE_SPREADS, SAFE_LIMITS, GATE, ROOTS, NODES, THRESHOLD, ACTIONS, GATE_SPREADS, GATE_ERRORS = range(13, 23)
+CODE, CONSTANTS, INPUTS, OUTPUTS, SINES, COSINES, BOTTOM, TOP, SHAPE, ERRORS, ROWS, SPREADS, LIMITS, MOST = range(14)
+SAFE_ROWS, SAFE_SPREADS, SAFE_LIMITS, GATE, ROOTS, NODES, THRESHOLD, ACTIONS, GATE_SPREADS, GATE_ERRORS = range(14, 24)
 """Numbers of the tables."""
 
 
@@ -111,7 +112,7 @@ def steps_to_set(x: Any, action: int, most: int, floats: Any, ints: Any) -> int:
         return 0
     z, registers, logits = x.copy(), np.empty(_n_registers(n)), np.empty(n[3 * GATE + 1])
     _load_constants(registers, f, n)
-    failed = np.zeros(n[3 * LIMITS + 1], np.int64)
+    failed = 0
     error = first_error
     for k in range(1, min(n[3 * ERRORS + 1], most + 1)):
         if k > 1:
@@ -122,7 +123,8 @@ def steps_to_set(x: Any, action: int, most: int, floats: Any, ints: Any) -> int:
         error = f[n[3 * ERRORS] + k]
         if not (_within(z, error, f, n) and _keeps_conditions(z, error, f, n)):
             return 0
-        if _in_set(z, error, failed, f, n):
+        failed = _first_beyond(z, error, failed, f, n)
+        if failed < 0:
             return k
     return 0
 
@@ -134,7 +136,7 @@ def surely_in_set(x: Any, floats: Any, ints: Any) -> bool:
     error = f[n[3 * ERRORS]]
     if not (_within(x, error, f, n) and _keeps_conditions(x, error, f, n)):
         return False
-    return _in_set(x, error, np.zeros(n[3 * LIMITS + 1], np.int64), f, n)
+    return _first_beyond(x, error, 0, f, n) < 0
 
 
 @njit(**OPTIONS)
@@ -188,28 +190,25 @@ def _keeps_conditions(z: Any, error: float, f: Any, n: Any) -> bool:
 
 
 @njit(**INLINED)
-def _in_set(z: Any, error: float, failed: Any, f: Any, n: Any) -> bool:
-    """Whether all states that are so close are in one of the polytopes.
+def _first_beyond(z: Any, error: float, before: int, f: Any, n: Any) -> int:
+    """A row that says no, -1 if all states that are so close are in one of the polytopes.
 
-    ``failed`` remembers, for each of them, the row that said no: a step later the same one mostly says so again.
+    ``before`` is the row of the step before: if it says no of all polytopes, mostly it does so again a step later.
     """
-    for cell in range(len(failed)):  # noqa: SIM110, numba has no generators
-        if _in_cell(z, error, cell, failed, f, n):
-            return True
-    return False
-
-
-@njit(**INLINED)
-def _in_cell(z: Any, error: float, cell: int, failed: Any, f: Any, n: Any) -> bool:
+    rows, spreads, limits, most = n[3 * ROWS], n[3 * SPREADS], n[3 * LIMITS], n[3 * MOST]
     n_rows = n[3 * ROWS + 1]
-    limits = n[3 * LIMITS] + cell * n_rows
-    if not _below(z, error, failed[cell], f, n[3 * ROWS], n[3 * SPREADS], limits):
-        return False
-    for i in range(n_rows):
-        if not _below(z, error, i, f, n[3 * ROWS], n[3 * SPREADS], limits):
-            failed[cell] = i
-            return False
-    return True
+    if not _below(z, error, before, f, rows, spreads, most):
+        return before
+    for _ in range(n[3 * LIMITS + 1]):
+        i = 0
+        while i < n_rows and _below(z, error, i, f, rows, spreads, limits):
+            i += 1
+        if i == n_rows:
+            return -1
+        if not _below(z, error, i, f, rows, spreads, most):
+            return i
+        limits += n_rows
+    return before
 
 
 @njit(**INLINED)

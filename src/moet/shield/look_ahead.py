@@ -166,6 +166,7 @@ def _tables(claimed: dict[str, Any], mixture: Mixture, system: System, rows: Arr
         cosines=cosines,
         rows=rows[order],
         limits=np.ascontiguousarray(limits[:, order]),
+        most=limits.max(axis=0)[order],
         safe_rows=np.array(safe_rows, np.float64).reshape(-1, system.n_states),
         actions=np.array(system.actions_of(mixture), np.int64)[flat.leaf_class],
     )

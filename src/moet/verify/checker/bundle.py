@@ -1,8 +1,9 @@
 """Checker of bundles: a policy with all that is proved of it in one file. Standard library only.
 
 A bundle is a zip file with ``bundle.json``, which names every other file with its SHA-256 and says which certificate is
-about which model. Confirmed are the digests, every certificate about the very model and system in the bundle, and the
-test vectors: the models, read as plain numbers, answer as written. Headers in C and the page are held by their digests.
+about which model. Confirmed are the digests, every certificate about the very model and system in the bundle, that
+every model is proved or guarded by one that is, and the test vectors: the models, read as plain numbers, answer as
+written. Headers in C and the page are held by their digests.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
+import stat
 import zipfile
 from fractions import Fraction
 from math import isfinite
@@ -19,7 +22,7 @@ from moet.errors import CertificateError
 from moet.verify.checker.certificate import Certificate
 from moet.verify.checker.documents.laws import LawTree, PlainLaws, clipped, read_laws
 from moet.verify.checker.documents.model import PlainModel, PlainTree, plain_model, typed
-from moet.verify.checker.documents.reading import MOST_BYTES, double, items, members, parse, shown, text
+from moet.verify.checker.documents.reading import MOST_BYTES, double, items, members, parse, read_file, shown, text
 from moet.verify.checker.inputs.gate import Sum
 from moet.verify.checker.meter import Meter
 from moet.verify.checker.words import claim_in_words
@@ -27,6 +30,13 @@ from moet.verify.checker.words import claim_in_words
 FORMAT, VERSION = "moet-bundle", 1
 MANIFEST = "bundle.json"
 MOST_FILES = 100
+
+SHIELDS = ("shield", "goal_shield", "control_shield")
+"""Kinds of certificates about a model that guards others."""
+
+_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_-])?", re.ASCII)
+_LONGEST_NAME = 100
+_ENTRY = b"PK\x01\x02"
 
 
 class Confirmed(NamedTuple):
@@ -38,8 +48,11 @@ class Confirmed(NamedTuple):
 
 def check_bundle(path: str | os.PathLike[str], meter: Meter | None = None) -> Confirmed:
     """Confirm all of a bundle; raises CertificateError with the reason if any of it fails."""
+    content = read_file(path)
+    if content.count(_ENTRY) > 10 * MOST_FILES:  # before a million entries are read; packed bytes may look like some
+        raise CertificateError(f"a bundle has at most {MOST_FILES} files, this one many more")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = _files(archive)
     except CertificateError:
         raise
@@ -49,16 +62,23 @@ def check_bundle(path: str | os.PathLike[str], meter: Meter | None = None) -> Co
 
 
 def _files(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """Content of all files, of bounded size; names are plain and different."""
+    """Content of all files, of bounded size; names are plain and different wherever they may be unpacked."""
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         raise CertificateError(f"a bundle has at most {MOST_FILES} files, this one {len(entries)}")
     files: dict[str, bytes] = {}
+    taken: set[str] = set()
     left = MOST_BYTES
     for entry in entries:
         name = entry.filename
-        if name in files or "/" in name or "\\" in name or name.startswith("."):
-            raise CertificateError(f"a bundle has different files in no folder, got {shown(name)}")
+        if name.lower() in taken or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+            raise CertificateError(
+                "a bundle has files in no folder, with different names of letters, digits, dots, dashes and "
+                f"underscores, got {shown(name)}"
+            )
+        if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise CertificateError(f"a bundle has plain files, and {name} is a link or something else")
+        taken.add(name.lower())
         with archive.open(entry) as file:
             files[name] = file.read(left + 1)
         left -= len(files[name])
@@ -78,13 +98,26 @@ def _check(files: dict[str, bytes], meter: Meter) -> Confirmed:
     _check_digests(files, manifest["files"])
     system = _part(files, manifest["system"])
     models = [text(name, "models") for name in items(manifest["models"], "models")]
-    claims = [
-        _confirmed(files, entry, models, system, meter) for entry in items(manifest["certificates"], "certificates")
-    ]
-    if not claims:
+    proofs = [_proof(files, entry, models) for entry in items(manifest["certificates"], "certificates")]
+    _check_covered(models, proofs)
+    claims = [_confirmed(files, name, proof, models, system, meter) for name, proof in proofs]
+    vectors = items(parse(_part_bytes(files, manifest["vectors"])), "vectors")
+    answered = [_answered(files, entry, models) for entry in vectors]
+    if {name for name, count in answered if count} != set(models):
+        raise CertificateError("the bundle has a model without test vectors")
+    return Confirmed(claims, sum(count for _, count in answered))
+
+
+def _check_covered(models: list[str], proofs: list[tuple[str, Certificate]]) -> None:
+    """Every model is proved, or guarded by one that is: a proof about one model says nothing of another beside it."""
+    if len(set(models)) < len(models):
+        raise CertificateError("the bundle names a model twice")
+    if not proofs:
         raise CertificateError("the bundle proves nothing: it has no certificate")
-    vectors = parse(_part_bytes(files, manifest["vectors"]))
-    return Confirmed(claims, sum(_answered(files, entry, models) for entry in items(vectors, "vectors")))
+    is_guarded = any(proof.kind in SHIELDS for _, proof in proofs)
+    alone = set(models) - {name for name, _ in proofs}
+    if alone and not is_guarded:
+        raise CertificateError(f"nothing is proved of {', '.join(sorted(alone))}, and no shield guards it")
 
 
 def _check_digests(files: dict[str, bytes], digests: Any) -> None:
@@ -105,21 +138,29 @@ def _part(files: dict[str, bytes], name: Any) -> Any:
     return parse(_part_bytes(files, name))
 
 
-def _confirmed(files: dict[str, bytes], entry: Any, models: list[str], system: Any, meter: Meter) -> str:
-    """Check one certificate, and say what it proves."""
-    from moet.verify.checking import checked
-
+def _proof(files: dict[str, bytes], entry: Any, models: list[str]) -> tuple[str, Certificate]:
+    """A certificate, and the model that it is about."""
     members(entry, "a certificate", ("file", "model"))
     if entry["model"] not in models:
         raise CertificateError(f"a certificate is about {shown(entry['model'])}, which is none of the models")
-    certificate = Certificate.read(io.BytesIO(_part_bytes(files, entry["file"])))
-    subjects = _part(files, entry["model"]), system
+    return entry["model"], Certificate.read(io.BytesIO(_part_bytes(files, entry["file"])))
+
+
+def _confirmed(
+    files: dict[str, bytes], name: str, certificate: Certificate, models: list[str], system: Any, meter: Meter
+) -> str:
+    """Check one certificate, and say what it proves, and of which model."""
+    from moet.verify.checking import checked
+
+    subjects = _part(files, name), system
     checked(certificate, subjects, meter)
-    return claim_in_words(certificate, *subjects)
+    others = [other for other in models if other != name]
+    guarded = f", which guards {', '.join(others)}" if certificate.kind in SHIELDS and others else ""
+    return f"The model is {name}{guarded}.\n{claim_in_words(certificate, *subjects)}"
 
 
-def _answered(files: dict[str, bytes], entry: Any, models: list[str]) -> int:
-    """See that a model answers its test vectors as they say."""
+def _answered(files: dict[str, bytes], entry: Any, models: list[str]) -> tuple[str, int]:
+    """See that a model answers its test vectors as they say; which one, and how many they are."""
     members(entry, "test vectors", ("model", "inputs", "answers"))
     if entry["model"] not in models:
         raise CertificateError(f"test vectors are about {shown(entry['model'])}, which is none of the models")
@@ -134,7 +175,7 @@ def _answered(files: dict[str, bytes], entry: Any, models: list[str]) -> int:
     for row, answer in zip(inputs, items(entry["answers"], "answers", len(inputs)), strict=True):
         if typed(_answer(model, row)) != typed(answer):
             raise CertificateError(f"the model does not answer the test vector {row} with {shown(answer)}")
-    return len(inputs)
+    return entry["model"], len(inputs)
 
 
 def _answer(model: PlainModel | PlainLaws, row: list[float]) -> Any:

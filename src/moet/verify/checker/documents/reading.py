@@ -56,7 +56,9 @@ def read_file(path: str | os.PathLike[str], limit: int = MOST_BYTES) -> bytes:
     except (OSError, ValueError, MemoryError) as error:
         if isinstance(error, CertificateError):
             raise
-        raise CertificateError(f"cannot read {shown(path)}: {getattr(error, 'strerror', None) or error}") from None
+        raise CertificateError(
+            f"cannot read {shown(os.fspath(path))}: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if len(content) > limit:
         raise CertificateError(f"cannot read {path!s}: it has more than {limit} bytes")
     return content
