@@ -48,7 +48,7 @@ from moet.verify.loops.paths.rows import (
     solve,
     write_names,
 )
-from moet.verify.loops.paths.shorten import shorten
+from moet.verify.loops.paths.shortening import shorten
 from moet.verify.loops.paths.state import (
     ASKING,
     COARSE,
