@@ -51,6 +51,11 @@ def walk(**changes):
     return systems.NonlinearSystem("walk", **said | changes)
 
 
+def plant():
+    """The walk as a plant with a control, in which actions say what the pace is."""
+    return walk(actions={"back": {"pace": -1}, "forth": {"pace": 1}}, inputs={})
+
+
 def goes(x):
     return np.ones(len(x), int)
 
@@ -75,9 +80,18 @@ def test_an_agent_that_arrives_is_proved_as_it_is():
     assert check(run.certificate, run.policy, walk())
 
 
-def test_an_agent_that_never_arrives_is_told_with_the_run():
-    run = distilled(turns_back)
+def test_an_agent_in_a_plant_with_controls_is_proved_too():
+    run = distilled(goes, prove=plant())
+    assert run.certificate.kind == "flowpipe"
+    assert run.shield is None
+    assert check(run.certificate, run.policy, plant())
+
+
+@pytest.mark.parametrize("system", [walk, plant])
+def test_an_agent_that_never_arrives_is_told_with_the_run(system):
+    run = distilled(turns_back, prove=system())
     assert run.certificate is None
+    assert set(run.teacher_failure.actions) == {"back", "forth"}
     assert len(run.teacher_failure.actions) == WITHIN
     assert run.teacher_failure.states[:, 0].max() < 2
     assert {one.verdict for one in run.candidates} == {"refuted"}

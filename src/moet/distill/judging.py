@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -21,10 +21,10 @@ from moet.shield.controls import ControlShield
 from moet.shield.goals import GoalShield
 from moet.shield.shield import Shield
 from moet.teachers.teacher import Teacher
-from moet.verify.loops.interval_replay import idle_disturbance, seen
+from moet.verify.loops.interval_replay import idle_disturbance
 from moet.verify.loops.simulation import excess
 from moet.verify.result import Proved, Refuted, Trace, Verdict
-from moet.verify.systems.controls import observed
+from moet.verify.systems.controls import effects_at, observed
 from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
@@ -54,22 +54,30 @@ class Loop(NamedTuple):
 def failing_run(teacher: Teacher, system: System, n_steps: int = LONG) -> Trace | None:
     """A simulated run, from a corner of the first states, in which the teacher itself leaves the safe set."""
     sides = [(float(low), float(high)) for low, high in system.initial]
-    corners = np.array(list(product(*sides)))[:_MOST_CORNERS]
-    idle = np.array(idle_disturbance(system), np.float64)
-    states, actions = [corners], []
+    states, actions = [np.array(list(product(*sides)))[:_MOST_CORNERS]], []
     for _ in range(n_steps):
-        actions.append(
-            np.asarray(teacher.act(observed(system, states[-1]) if system.controls else seen(system, states[-1])))
-        )
-        with np.errstate(all="ignore"):
-            states.append(system.successor(states[-1], actions[-1]) + idle)
-        unsafe = excess(system.safe, states[-1]) > 0
+        taken, following = followed(teacher, system, states[-1])
+        actions.append(taken)
+        states.append(following)
+        unsafe = excess(system.safe, following) > 0
         if unsafe.any():
-            one = int(unsafe.argmax())
-            taken = [step[one] for step in actions]
-            names = tuple(tuple(row.tolist()) if system.controls else system.actions[row] for row in taken)
-            return Trace(np.array([state[one] for state in states]), names)
+            return run_of(system, states, actions, int(unsafe.argmax()))
     return None
+
+
+def followed(teacher: Teacher, system: System, states: Floats) -> tuple[NDArray[Any], Floats]:
+    """What the teacher does in states, and where that leads with the least disturbance."""
+    actions = np.asarray(teacher.act(observed(system, states)))
+    taken = effects_at(system, 0.5)[actions] if system.effects else actions
+    with np.errstate(all="ignore"):
+        return actions, system.successor(states, taken) + np.array(idle_disturbance(system), np.float64)
+
+
+def run_of(system: System, states: Sequence[Floats], actions: Sequence[NDArray[Any]], one: int) -> Trace:
+    """One of the runs that were followed side by side, with its actions by name, or the numbers of its controls."""
+    names, taken = tuple(system.effects) or system.actions, [step[one] for step in actions]
+    told = tuple(names[action] if names else tuple(action.tolist()) for action in taken)
+    return Trace(np.array([state[one] for state in states]), told)
 
 
 def candidate_of(name: str, share: float, mixture: Model, verdict: Verdict, loop: Loop) -> Candidate:

@@ -25,14 +25,16 @@ def check_provable(task: Task, system: System, student: Any, prediction: Predict
     within : int or None
         In how many steps the goal is to be reached.
     """
-    if within is not None and system.controls:
+    by_label = not system.controls or (within is not None and bool(system.effects))
+    if within is not None and not by_label:
         raise InputError(
-            "goals of systems with controls are not distilled for yet; leave within out, or prove with reaches"
+            "goals are distilled for where a policy chooses actions, and the controls of this system are numbers: give "
+            "it actions=, leave within out, or prove with reaches"
         )
     if within is not None:
         system.goal_conditions(None)
-    _check_student(system, student, prediction)
-    _check_sizes(task, system)
+    _check_student(by_label, student, prediction)
+    _check_sizes(task, system, by_label)
     env = task.make()
     try:
         check_precision(env.observation_space, system)
@@ -40,18 +42,18 @@ def check_provable(task: Task, system: System, student: Any, prediction: Predict
         env.close()
 
 
-def _check_student(system: System, student: Any, prediction: Prediction) -> None:
+def _check_student(by_label: bool, student: Any, prediction: Prediction) -> None:
     told = prediction if student is None else getattr(student, "prediction", "hard")
-    if told == "soft" and not system.controls and getattr(student, "n_experts", 2) > 1:
+    if told == "soft" and by_label and getattr(student, "n_experts", 2) > 1:
         raise InputError("prove is about hard mixtures, and this student is soft; take prediction='hard' (--hard)")
 
 
-def _check_sizes(task: Task, system: System) -> None:
+def _check_sizes(task: Task, system: System, by_label: bool) -> None:
     """As many numbers are to be seen as the system says, and as many actions or controls to be taken."""
-    if task.continuous != bool(system.controls):
+    if task.continuous == by_label:
         wants, has = ("controls", "actions") if task.continuous else ("actions", "controls")
         raise InputError(f"{task.name} takes {wants}, and the system {system.name!r} has {has}")
-    taken = system.controls or system.actions
+    taken = system.effects if by_label and system.effects else system.controls or system.actions
     for what, shown, said in (
         ("shows", task.feature_names, system.features),
         ("takes", task.action_names, tuple(taken)),

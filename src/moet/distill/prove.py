@@ -62,7 +62,7 @@ def proved(run: Distillation, student: Any, loop: Loop, say: Callable[[str], Non
     say : callable
         Told what is being done.
     """
-    if loop.system.controls:
+    if loop.system.controls and loop.within is None:
         from moet.distill.prove_controls import proved_controls
 
         return proved_controls(run, loop, say)
@@ -93,7 +93,8 @@ def _free(run: Distillation, system: System) -> Mixture:
     mixture = run.policy.mixture
     if not isinstance(mixture, Mixture):
         raise InputError(f"the system {system.name!r} has actions, and the policy answers with numbers")
-    system.actions_of(mixture)
+    if not system.effects:
+        system.actions_of(mixture)
     if mixture.prediction != "hard" and mixture.n_experts > 1:
         raise InputError("prove is about hard mixtures, and this student is soft; leave prediction='soft' out")
     return mixture

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moet.distill.dataset import Labelled, Sample
-from moet.distill.judging import Loop, candidate_of, decided
+from moet.distill.judging import Loop, candidate_of, decided, followed, run_of
 from moet.distill.outcome import Candidate, Distillation
 from moet.distill.policy import Policy
 from moet.distill.student import fit_student
@@ -25,10 +25,10 @@ from moet.model.file import digest
 from moet.model.mixture import Mixture
 from moet.shield.goals import GoalShield
 from moet.verify.limits import Deadline
-from moet.verify.loops.interval_replay import idle_disturbance, seen
 from moet.verify.loops.questions import reaches
 from moet.verify.loops.simulation import excess, runs_outside, simulate
 from moet.verify.result import Proved, Trace
+from moet.verify.systems.controls import observed
 
 FOR_STUDENT, FOR_MEMBER, FOR_MEMBERS = 120.0, 90.0, 400.0
 """Seconds of CPU time for the question about the student, each of the others, and all of them."""
@@ -59,17 +59,14 @@ def missing_run(loop: Loop) -> Trace | None:
     """A simulated run in which the teacher itself does not get to the goal in time."""
     system, goal = loop.system, loop.system.goal_conditions(None)
     low, high = np.array([[float(a), float(b)] for a, b in system.initial]).T
-    idle = np.array(idle_disturbance(system), np.float64)
     states = [np.random.default_rng(0).uniform(low, high, (_TEACHER_RUNS, len(low)))]
     actions: list[NDArray[np.int64]] = []
     for _ in range(loop.within or 0):
-        actions.append(np.asarray(loop.teacher.act(seen(system, states[-1]))))
-        states.append(system.successor(states[-1], actions[-1]) + idle)
+        taken, following = followed(loop.teacher, system, states[-1])
+        actions.append(taken)
+        states.append(following)
     missed = np.flatnonzero(np.all(excess(goal, np.array(states)) > 0, axis=0))
-    if not len(missed):
-        return None
-    names = tuple(system.actions[int(step[missed[0]])] for step in actions)
-    return Trace(np.array([state[missed[0]] for state in states]), names)
+    return run_of(system, states, actions, int(missed[0])) if len(missed) else None
 
 
 def _asked(name: str, mixture: Mixture, loop: Loop, limit: float) -> Candidate:
@@ -115,10 +112,10 @@ def _data(run: Distillation, free: Candidate, loop: Loop) -> Labelled:
     trace = getattr(free.answer, "trace", None)
     if trace is None:
         return run.data
-    data, states = run.data, trace.states[:-1]
-    episode = np.full(len(states), data.episode.max() + 1)
-    weight = np.full(len(states), data.importance.mean())
-    return Labelled.joined([data, Labelled(states, np.asarray(loop.teacher.act(states)), weight, episode)])
+    data, seen = run.data, observed(loop.system, trace.states[:-1])
+    episode = np.full(len(seen), data.episode.max() + 1)
+    weight = np.full(len(seen), data.importance.mean())
+    return Labelled.joined([data, Labelled(seen, np.asarray(loop.teacher.act(seen)), weight, episode)])
 
 
 def _fitted(prototype: Any, data: Labelled, seed: int, loop: Loop) -> Mixture | None:
@@ -128,14 +125,17 @@ def _fitted(prototype: Any, data: Labelled, seed: int, loop: Loop) -> Mixture | 
 
 
 def _misses(mixture: Mixture, loop: Loop) -> bool:
-    """Whether a simulated run does not get to the goal in time."""
+    """Whether a simulated run does not get to the goal in time; questions about plants begin with such runs."""
     assert loop.within is not None
+    if loop.system.controls:
+        return False
     runs = simulate(mixture, loop.system, loop.within, 0, _RUNS)
     return bool(runs_outside(loop.system.goal_conditions(None), runs).size)
 
 
 def _guard(best: Candidate | None, loop: Loop) -> Callable[[], GoalShield] | None:
-    if best is None or not isinstance(best.answer, Proved):
+    """A shield; the proof must be one about sets that lead to the goal, which those of plants with controls are not."""
+    if best is None or not isinstance(best.answer, Proved) or best.answer.certificate.kind != "arrival":
         return None
     certificate, mixture = best.answer.certificate, best.mixture
     return lambda: GoalShield(certificate, mixture, loop.system)
