@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from moet.model.base import BaseMixture
     from moet.model.schema import Schema
 
-At = Annotated[
-    str,
-    typer.Option(
-        help='The input: its numbers, separated by commas, or by name, such as "theta=0.1, theta_dot=0"; of a model '
-        'with a schema a row of its table, such as german.csv:17 or "Sex=female, Age=34, ...".'
-    ),
-]
+_AT = typer.Option(
+    help='The input: its numbers, separated by commas, or by name, such as "theta=0.1, theta_dot=0"; of a model '
+    'with a schema a row of its table, such as german.csv:17 or "Sex=female, Age=34, ...".'
+)
+At = Annotated[str, _AT]
+OptionalAt = Annotated[str | None, _AT]
 
 
 def read_input(text: str, mixture: BaseMixture, default: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

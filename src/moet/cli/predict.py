@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moet.cli.inputs import At, read_input
+from moet.cli.inputs import OptionalAt, read_input
 from moet.cli.output import AsJson, check_writable, print_json, say, write_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def predict(
         Path | None,
         typer.Argument(help="Table to answer for: comma-separated values with a header, Parquet or Arrow."),
     ] = None,
-    at: At | None = None,
+    at: OptionalAt = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write instead of stdout.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
     target: Annotated[str | None, typer.Option(help="Column of true labels or numbers to compare with.")] = None,
