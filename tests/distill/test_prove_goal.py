@@ -123,6 +123,11 @@ def test_questions_that_make_no_sense_are_refused(asked):
         distilled(goes, **asked)
 
 
+def test_plants_with_actions_are_distilled_for_goals_only():
+    with pytest.raises(InputError, match="give within"):
+        distilled(goes, prove=plant(), within=None)
+
+
 def test_goals_of_plants_with_controls_are_asked_about_elsewhere():
     from moet import MoETRegressor
 
