@@ -28,8 +28,8 @@ def check_provable(task: Task, system: System, student: Any, prediction: Predict
     by_label = not system.controls or (within is not None and bool(system.effects))
     if within is None and system.effects:
         raise InputError(
-            f"the system {system.name!r} has controls that actions set, and such ones are distilled for goals only: give "
-            "within (--within N), or distil without prove and ask safe (moet verify FILE --system SYSTEM)"
+            f"the system {system.name!r} has controls that actions set, and is distilled for goals only: give within "
+            "(--within N), or distil without prove and ask safe (moet verify FILE --system SYSTEM)"
         )
     if within is not None and not by_label:
         raise InputError(
