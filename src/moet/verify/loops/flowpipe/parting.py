@@ -8,11 +8,16 @@ from numpy.typing import NDArray
 from moet.verify.loops.flowpipe.integrate import Points
 from moet.verify.loops.flowpipe.policy import Acting, Case
 from moet.verify.systems.controls import observed
+from moet.verify.systems.sampled import SampledSystem
+from moet.verify.systems.system import System
 
 Floats = NDArray[np.float64]
 
 _FAR = 1.0
 """Sets are cut where laws lead a run apart by more than this many times the radius of the set in some state."""
+
+_INTEGRATED = 4
+"""Runge-Kutta steps in a period."""
 
 
 def parts_ways(acting: Acting, points: Points, cases: list[Case], step: int) -> bool:
@@ -26,8 +31,13 @@ def parts_ways(acting: Acting, points: Points, cases: list[Case], step: int) -> 
     states = np.array([points.middle + points.columns @ ((case.low + case.high) / 2) for case in cases])[:, :d]
     seen = observed(acting.system, states)
     laws = [acting.law_of(case.leaves[0]) for case in cases]
-    there = [
-        acting.system.successor(states, np.clip(seen @ slopes.T + values, acting.low, acting.high), step)
-        for slopes, values in laws
-    ]
-    return bool(np.any(np.ptp(there, axis=0) > _FAR * points.radii[:d]))
+    controls = [np.clip(seen @ slopes.T + values, acting.low, acting.high) for slopes, values in laws]
+    there = _roughly_ahead(acting.system, np.tile(states, (len(laws), 1)), np.concatenate(controls), step)
+    return bool(np.any(np.ptp(there.reshape(len(laws), *states.shape), axis=0) > _FAR * points.radii[:d]))
+
+
+def _roughly_ahead(system: System, states: Floats, controls: Floats, step: int) -> Floats:
+    """States one period later, as well as a guess needs them."""
+    if isinstance(system, SampledSystem):
+        return system.between(states, controls, 1, steps=_INTEGRATED, step=step)[:, -1]
+    return system.successor(states, controls, step)
