@@ -160,18 +160,6 @@ class Curves(Arithmetic[Curve]):
         slope = self._reciprocal(self.add(value, value))
         return self._near(x, value, slope, multiple(times(inverse, times(inverse, inverse)), -1, 4))
 
-    def magnitude(self, x: Curve) -> Curve:
-        """|x|; where the sign is not sure, the chord between the ends and what is below it."""
-        low, high = self.ends(x)
-        if low >= 0:
-            return x
-        if high <= 0:
-            return self.negative(x)
-        slope = ((high + low) << BITS) // (high - low)
-        most = max(up(high * (ONE - slope)), up(-low * (ONE + slope)))
-        chord = self.multiply(x, Curve([slope], {}, 0))
-        return Curve(_sum(chord.center, [most >> 1]), chord.slopes, chord.radius + (most >> 1) + 1)
-
     def half(self, x: Curve) -> Curve:
         """X / 2."""
         return self._scaled(x, 1)

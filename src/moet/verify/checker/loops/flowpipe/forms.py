@@ -68,8 +68,8 @@ class Arithmetic(ABC, Generic[N]):
         """x·y."""
 
     @abstractmethod
-    def magnitude(self, x: N) -> N:
-        """|x|."""
+    def constant(self, x: Form) -> N:
+        """A number, or at any time any of an interval."""
 
     def subtract(self, x: N, y: N) -> N:
         """X - y."""
@@ -82,6 +82,18 @@ class Arithmetic(ABC, Generic[N]):
         half = self.power(x, exponent // 2)
         square = self.multiply(half, half)
         return self.multiply(square, x) if exponent % 2 else square
+
+    def magnitude(self, x: N) -> N:
+        """|x|; where the sign is not sure, the chord between the ends and what is below it."""
+        low, high = self.ends(x)
+        if low >= 0:
+            return x
+        if high <= 0:
+            return self.negative(x)
+        slope = ((high + low) << BITS) // (high - low)
+        most = max(up(high * (ONE - slope)), up(-low * (ONE + slope)))
+        chord = self.multiply(x, self.constant(Form(slope, {}, 0)))
+        return self.add(chord, self.constant(Form(most >> 1, {}, (most >> 1) + 1)))
 
     def least(self, x: N, y: N) -> N:
         """min(x, y) = (x + y - |x - y|) / 2."""
@@ -215,18 +227,6 @@ class Forms(Arithmetic[Form]):
         cube, square = times(inverse, times(inverse, inverse)), times(inverse, inverse)
         derivatives = root_at(x.center), multiple(at, 1, 2), multiple(times(at, times(at, at)), -1, 4)
         return self._smooth(x, derivatives, multiple(cube, -1, 4), multiple(times(cube, square), 3, 8))
-
-    def magnitude(self, x: Form) -> Form:
-        """|x|; where the sign is not sure, the chord between the ends and what is below it."""
-        low, high = self.ends(x)
-        if low >= 0:
-            return x
-        if high <= 0:
-            return self.negative(x)
-        slope = ((high + low) << BITS) // (high - low)
-        most = max(up(high * (ONE - slope)), up(-low * (ONE + slope)))
-        chord = self.multiply(x, Form(slope, {}, 0))
-        return Form(chord.center + (most >> 1), chord.slopes, chord.radius + (most >> 1) + 1)
 
     def half(self, x: Form) -> Form:
         """X / 2."""
